@@ -1,0 +1,39 @@
+//! What happened: the events of one run of a multithreaded program.
+//!
+//! A front end's *input events* ([`InputEvent`], read from a file or made by the generator) are lowered to a small kernel
+//! of operations ([`Op`]) by [`Lowering`], which also checks that they are well-formed. Engines see only the kernel: as
+//! an immutable [`Trace`], or batch by batch through an [`EventSource`].
+//!
+//! ```
+//! use portent_trace::{Op, Trace};
+//!
+//! let trace = Trace::from_std("T1|fork(T2)|1\nT1|w(x)|2|7\nT2|r(x)|3|7\n")?;
+//! assert_eq!(trace.len(), 4, "the fork became a token that T2 receives first");
+//! assert!(matches!(trace.events().next().unwrap().op, Op::Send(_)));
+//!
+//! let broken = Trace::from_std("T1|acq(m)|1\nT2|acq(m)|2\n").unwrap_err();
+//! assert_eq!(
+//!     broken.to_string(),
+//!     "line 2 (event 1): thread T2 acquires lock m, which thread T1 has held since event 0; expected its release first"
+//! );
+//! # Ok::<(), portent_trace::TraceError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod event;
+pub mod format;
+mod ids;
+mod input;
+mod lower;
+mod names;
+mod trace;
+
+pub use error::{Malformed, Position, Problem, TraceError};
+pub use event::{Event, Mode, Op, Reach, ReadOrder, UpdateOrder, WriteOrder};
+pub use ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, ThreadId, TokenId, VarId};
+pub use input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress};
+pub use lower::{Layout, Lowered, Lowering};
+pub use names::{ByteRange, Location, NameTable, Names, ObjectClass};
+pub use trace::{Batch, EventSource, Pairing, Trace};

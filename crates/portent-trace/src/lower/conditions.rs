@@ -1,0 +1,142 @@
+//! Condition variables, and the `ntf`/`wai` tokens that share their names.
+//!
+//! A wake belongs to its thread's last sleep and takes the earliest notify since then that is not used up; a notify-all
+//! is never used up. A wake that finds none woke by itself and waits for nobody.
+//!
+//! Whether `ntf(c)` is a notify or a token shows only when its name is used with `slp`, `wak` or `nta`, or with `wai`. Until
+//! then it is a notify; a `wai` corrects what was emitted before.
+
+use super::{Lowering, Step, condition, grown};
+use crate::error::{Malformed, Problem};
+use crate::event::{Op, Reach};
+use crate::ids::{EventId, TokenId};
+use crate::names::ObjectClass;
+use crate::trace::Pairing;
+use std::collections::VecDeque;
+
+/// What ends a wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Notify,
+    Itself,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Use {
+    /// Only `ntf` so far: these.
+    #[default]
+    Undecided,
+    Condition,
+    /// A token; the one last sent, if any.
+    Token(Option<TokenId>),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct ConditionState {
+    used_as: Use,
+    undecided: Vec<EventId>,
+    sleepers: u32,
+    /// Notifies that a sleeper could still take, in observed order.
+    open: VecDeque<(EventId, Reach)>,
+}
+
+impl ConditionState {
+    fn use_as_condition(&mut self, step: &Step<'_>) -> Result<(), Problem> {
+        if matches!(self.used_as, Use::Token(_)) {
+            return Err(Malformed::MixedUse { name: step.object_name(), now_token: false }.into());
+        }
+        self.used_as = Use::Condition;
+        self.undecided = Vec::new();
+        Ok(())
+    }
+}
+
+impl Lowering {
+    fn condition(&mut self, step: &Step<'_>) -> Result<&mut ConditionState, Problem> {
+        grown(&mut self.conditions, step, ObjectClass::Condition)
+    }
+
+    pub(super) fn sleep(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        self.condition(step)?.use_as_condition(step)?;
+        let event = self.emit(step, Op::Sleep(condition(step)))?;
+        let thread = &mut self.threads[step.event.thread.index()];
+        // A thread that sleeps again without waking leaves its old sleep unwoken for good.
+        if let Some((old, _)) = thread.asleep.replace((condition(step), event)) {
+            let old = &mut self.conditions[old.index()];
+            old.sleepers -= 1;
+        }
+        self.condition(step)?.sleepers += 1;
+        Ok(())
+    }
+
+    pub(super) fn notify(&mut self, step: &mut Step<'_>, reach: Reach) -> Result<(), Problem> {
+        let state = self.condition(step)?;
+        if reach == Reach::All {
+            state.use_as_condition(step)?;
+        }
+        if matches!(state.used_as, Use::Token(_)) {
+            let token = self.fresh_token()?;
+            self.condition(step)?.used_as = Use::Token(Some(token));
+            return self.emit(step, Op::Send(token)).map(drop);
+        }
+        let event = self.emit(step, Op::Notify(condition(step), reach))?;
+        let state = self.condition(step)?;
+        match state.used_as {
+            Use::Undecided => state.undecided.push(event),
+            _ if state.sleepers > 0 => state.open.push_back((event, reach)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn wake(&mut self, step: &mut Step<'_>, by: By) -> Result<(), Problem> {
+        self.condition(step)?.use_as_condition(step)?;
+        let thread = &mut self.threads[step.event.thread.index()];
+        let Some((_, sleep)) = thread.asleep.take_if(|(slept_on, _)| *slept_on == condition(step)) else {
+            let (thread, condition) = (step.thread_name(), step.object_name());
+            return Err(Malformed::WakeWithoutSleep { thread, condition }.into());
+        };
+        let state = self.condition(step)?;
+        let mut notify = None;
+        if by == By::Notify
+            && let Some(at) = state.open.iter().position(|(event, _)| *event > sleep)
+        {
+            notify = Some(state.open[at].0);
+            if state.open[at].1 == Reach::One {
+                state.open.remove(at);
+            }
+        }
+        state.sleepers -= 1;
+        if state.sleepers == 0 {
+            state.open.clear();
+        }
+        let wake = self.emit(step, Op::Wake(condition(step)))?;
+        if let Some(notify) = notify {
+            step.out.pairings.push(Pairing { condition: condition(step), sleep, notify, wake });
+        }
+        Ok(())
+    }
+
+    /// `wai(c)`: receives the token of the latest earlier `ntf(c)`.
+    pub(super) fn await_token(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let state = self.condition(step)?;
+        if matches!(state.used_as, Use::Condition) {
+            return Err(Malformed::MixedUse { name: step.object_name(), now_token: true }.into());
+        }
+        if matches!(state.used_as, Use::Undecided) {
+            let sent = std::mem::take(&mut state.undecided);
+            let mut last = None;
+            for event in sent {
+                let token = self.fresh_token()?;
+                step.out.corrections.push((event, Op::Send(token)));
+                last = Some(token);
+            }
+            self.condition(step)?.used_as = Use::Token(last);
+        }
+        let Use::Token(Some(token)) = self.condition(step)?.used_as else {
+            let token = format!("token {}", step.object_name());
+            return Err(Malformed::NotSent { thread: step.thread_name(), token }.into());
+        };
+        self.emit(step, Op::Receive(token)).map(drop)
+    }
+}

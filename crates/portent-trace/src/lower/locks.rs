@@ -1,0 +1,169 @@
+//! Locks: exclusion, re-entrancy, shared holding, failed tries, and the lock inside a once.
+//!
+//! Only the outermost acquire and release of a (thread, lock, mode) become kernel events. Exclusive and shared holding
+//! are counted apart, so a thread may hold both (a writer that takes its own read lock before it lets go).
+
+use super::{Lowering, Step, grown};
+use crate::error::{Malformed, Problem};
+use crate::event::{Mode, Op};
+use crate::ids::{LockId, ThreadId, TokenId};
+use crate::names::ObjectClass;
+
+#[derive(Clone, Copy, Debug)]
+struct Holding {
+    thread: ThreadId,
+    depth: u32,
+    since: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct LockState {
+    exclusive: Option<Holding>,
+    shared: Vec<Holding>,
+    /// Depths at which waiting threads will take the lock back.
+    released_at: Vec<(ThreadId, u32)>,
+    /// Sent by the initialiser, for locks that are the guard of a once.
+    once: Option<TokenId>,
+}
+
+impl LockState {
+    /// Somebody other than `thread` whose holding excludes `mode`.
+    fn other_holder(&self, thread: ThreadId, mode: Mode) -> Option<Holding> {
+        let shared = self.shared.iter().filter(|_| mode == Mode::Exclusive);
+        self.exclusive.iter().chain(shared).find(|holding| holding.thread != thread).copied()
+    }
+
+    fn holding(&mut self, thread: ThreadId, mode: Mode) -> Option<&mut Holding> {
+        match mode {
+            Mode::Exclusive => self.exclusive.as_mut().filter(|holding| holding.thread == thread),
+            Mode::Shared => self.shared.iter_mut().find(|holding| holding.thread == thread),
+        }
+    }
+
+    fn put(&mut self, holding: Holding, mode: Mode) {
+        match mode {
+            Mode::Exclusive => self.exclusive = Some(holding),
+            Mode::Shared => self.shared.push(holding),
+        }
+    }
+
+    fn drop_holding(&mut self, thread: ThreadId, mode: Mode) {
+        match mode {
+            Mode::Exclusive => self.exclusive = None,
+            Mode::Shared => self.shared.retain(|holding| holding.thread != thread),
+        }
+    }
+}
+
+fn lock_of(step: &Step<'_>) -> LockId {
+    LockId(step.event.object)
+}
+
+fn not_held(step: &Step<'_>, state: &LockState) -> Problem {
+    let holder = state.other_holder(step.event.thread, Mode::Exclusive);
+    let holder = holder.map(|holding| step.names.thread(holding.thread).to_owned());
+    Malformed::NotHeld { thread: step.thread_name(), lock: step.object_name(), holder }.into()
+}
+
+impl Lowering {
+    fn lock(&mut self, step: &Step<'_>) -> Result<&mut LockState, Problem> {
+        grown(&mut self.locks, step, ObjectClass::Lock)
+    }
+
+    pub(super) fn acquire(&mut self, step: &mut Step<'_>, mode: Mode) -> Result<(), Problem> {
+        self.acquire_at(step, mode, 1)
+    }
+
+    fn acquire_at(&mut self, step: &mut Step<'_>, mode: Mode, depth: u32) -> Result<(), Problem> {
+        let thread = step.event.thread;
+        let state = self.lock(step)?;
+        if let Some(other) = state.other_holder(thread, mode) {
+            let (lock, holder) = (step.object_name(), step.names.thread(other.thread).to_owned());
+            return Err(
+                Malformed::LockHeld { thread: step.thread_name(), lock, holder, since: other.since.into() }.into()
+            );
+        }
+        if let Some(holding) = state.holding(thread, mode) {
+            holding.depth = holding.depth.saturating_add(depth);
+            self.skip(step);
+            return Ok(());
+        }
+        state.put(Holding { thread, depth, since: step.origin }, mode);
+        self.emit(step, Op::Acquire(lock_of(step), mode)).map(drop)
+    }
+
+    pub(super) fn release(&mut self, step: &mut Step<'_>, mode: Mode) -> Result<(), Problem> {
+        let thread = step.event.thread;
+        let state = self.lock(step)?;
+        let Some(holding) = state.holding(thread, mode) else { return Err(not_held(step, state)) };
+        holding.depth -= 1;
+        if holding.depth > 0 {
+            self.skip(step);
+            return Ok(());
+        }
+        state.drop_holding(thread, mode);
+        self.emit(step, Op::Release(lock_of(step), mode)).map(drop)
+    }
+
+    /// Waiting gives a monitor back at all levels at once.
+    pub(super) fn release_all(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let thread = step.event.thread;
+        let state = self.lock(step)?;
+        let Some(&mut Holding { depth, .. }) = state.holding(thread, Mode::Exclusive) else {
+            return Err(not_held(step, state));
+        };
+        state.drop_holding(thread, Mode::Exclusive);
+        state.released_at.push((thread, depth));
+        self.emit(step, Op::Release(lock_of(step), Mode::Exclusive)).map(drop)
+    }
+
+    pub(super) fn acquire_all(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let thread = step.event.thread;
+        let state = self.lock(step)?;
+        let Some(at) = state.released_at.iter().rposition(|(waiter, _)| *waiter == thread) else {
+            return Err(Malformed::NothingToTakeBack { thread: step.thread_name(), lock: step.object_name() }.into());
+        };
+        let (_, depth) = state.released_at.swap_remove(at);
+        self.acquire_at(step, Mode::Exclusive, depth)
+    }
+
+    pub(super) fn busy(&mut self, step: &mut Step<'_>, mode: Mode) -> Result<(), Problem> {
+        let thread = step.event.thread;
+        if self.lock(step)?.other_holder(thread, mode).is_none() {
+            return Err(Malformed::NotBusy { thread: step.thread_name(), lock: step.object_name() }.into());
+        }
+        self.emit(step, Op::Busy(lock_of(step), mode)).map(drop)
+    }
+
+    /// The initialiser is done: it says so, then lets go.
+    pub(super) fn once_end(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let thread = step.event.thread;
+        let state = self.lock(step)?;
+        if state.holding(thread, Mode::Exclusive).is_none() {
+            return Err(not_held(step, state));
+        }
+        let done = state.once;
+        let token = match done {
+            Some(token) => {
+                let token = format!("once {} (token {})", step.object_name(), token.0);
+                return Err(Malformed::SentTooLate { thread: step.thread_name(), token }.into());
+            }
+            None => self.fresh_token()?,
+        };
+        self.lock(step)?.once = Some(token);
+        self.emit(step, Op::Send(token))?;
+        self.release(step, Mode::Exclusive)
+    }
+
+    /// A call that finds the once already run: it goes through the lock, which shows a deadlock with the initialiser,
+    /// and then needs the initialiser to be done.
+    pub(super) fn once_pass(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let Some(token) = self.lock(step)?.once else {
+            let token = format!("once {}", step.object_name());
+            return Err(Malformed::NotSent { thread: step.thread_name(), token }.into());
+        };
+        self.acquire(step, Mode::Exclusive)?;
+        self.release(step, Mode::Exclusive)?;
+        self.emit(step, Op::Receive(token)).map(drop)
+    }
+}

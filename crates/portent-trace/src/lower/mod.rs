@@ -1,0 +1,362 @@
+//! Lowering: from what a front end recorded to the kernel that engines know, refusing what is not well-formed.
+//!
+//! This is the only place that knows forks, re-entrant locks, semaphores, barriers and the like (SEMANTICS §1). It is
+//! one streaming pass with state per thread and per object, never per event. Every rule of "well-formed" is checked here,
+//! so a [`Trace`](crate::Trace) that exists is well-formed, and the first offence is reported with its position.
+//!
+//! What becomes what, and where the rules are:
+//!
+//! | input | kernel | module |
+//! |---|---|---|
+//! | `fork t`, `join t` | `snd`, and `rcv` before t's first event; `snd` after t's last event, and `rcv` | `threads` |
+//! | re-entrant `acq`/`rel`, `rela`/`acqa` | only the outermost pair | `locks` |
+//! | once | a lock, and a token from the initialiser | `locks` |
+//! | `slp`, `ntf`, `nta`, `wak`, `tmo`, and `ntf`/`wai` as tokens | `slp`, `ntf`, `wake` and their pairings | `conditions` |
+//! | semaphores, latches, futures, barriers, named tokens | tokens | `tokens` |
+//! | wide accesses | one event per part | `layout` |
+//! | nested `begin`/`end` | the outermost pair | here |
+//! | `call`, `ret` | nothing | here |
+
+mod conditions;
+mod layout;
+mod locks;
+mod threads;
+mod tokens;
+
+#[cfg(test)]
+mod tests;
+
+pub use layout::Layout;
+
+use crate::error::{Malformed, Problem, TraceError};
+use crate::event::{Mode, Op, Reach};
+use crate::ids::{BlockId, CondId, EventId, Id, ThreadId, TokenId, VarId};
+use crate::input::{InputBatch, InputEvent, InputOp, InputSource};
+use crate::names::{Names, ObjectClass};
+use crate::trace::{Batch, EventSource, checked_event};
+use layout::low_bytes;
+pub(crate) use layout::value_part;
+
+/// A streaming lowering pass. One per trace.
+#[derive(Debug, Default)]
+pub struct Lowering {
+    layout: Layout,
+    /// Kernel events so far.
+    events: u64,
+    /// Input events so far.
+    inputs: u64,
+    /// Tokens handed out so far.
+    tokens: u32,
+    threads: Vec<threads::ThreadState>,
+    locks: Vec<locks::LockState>,
+    /// Value last written to each kernel variable, where it is known.
+    memory: Vec<Option<i64>>,
+    conditions: Vec<conditions::ConditionState>,
+    named_tokens: Vec<tokens::NamedToken>,
+    semaphores: Vec<tokens::Semaphore>,
+    latches: Vec<tokens::Latch>,
+    barriers: Vec<tokens::Barrier>,
+}
+
+/// What lowering one input event needs at hand: the event itself, its number, the names and the output.
+struct Step<'a> {
+    event: InputEvent,
+    origin: u32,
+    names: &'a Names,
+    out: &'a mut Batch,
+}
+
+impl Step<'_> {
+    fn thread_name(&self) -> String {
+        self.names.thread(self.event.thread).to_owned()
+    }
+    fn object_name(&self) -> String {
+        self.names.name(self.event.op.class(), self.event.object).to_owned()
+    }
+}
+
+impl Lowering {
+    /// A pass over a trace whose variables are cut so.
+    pub fn new(layout: Layout) -> Self {
+        Self { layout, ..Self::default() }
+    }
+    /// How many input events it has seen.
+    pub fn inputs(&self) -> u64 {
+        self.inputs
+    }
+    /// How many kernel events it has made.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+    pub(crate) fn tokens(&self) -> usize {
+        self.tokens as usize
+    }
+    pub(crate) fn into_layout(self) -> Layout {
+        self.layout
+    }
+
+    /// Lowers the events of `input`, appending to `out`; the error is the first offence, at its position.
+    pub fn lower(&mut self, names: &Names, input: &InputBatch, out: &mut Batch) -> Result<(), TraceError> {
+        for i in 0..input.len() {
+            let event = input.get(i);
+            self.lower_one(names, event, out).map_err(|problem| TraceError::at(input.position(i), problem))?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn lower_one(&mut self, names: &Names, event: InputEvent, out: &mut Batch) -> Result<(), Problem> {
+        let origin = checked_event(self.inputs)?.0;
+        self.inputs += 1;
+        let mut step = Step { event, origin, names, out };
+        let s = &mut step;
+        if !self.is_running(event.thread) {
+            self.start_thread(s)?;
+        }
+        match event.op {
+            InputOp::Read(order) => self.access(s, Access::Read, |x| Op::Read(x, order)),
+            InputOp::Write(order) => self.access(s, Access::Write, |x| Op::Write(x, order)),
+            InputOp::Update(order) => self.access(s, Access::Write, |x| Op::Update(x, order)),
+            InputOp::Acquire => self.acquire(s, Mode::Exclusive),
+            InputOp::AcquireShared => self.acquire(s, Mode::Shared),
+            InputOp::Release => self.release(s, Mode::Exclusive),
+            InputOp::ReleaseShared => self.release(s, Mode::Shared),
+            InputOp::Busy => self.busy(s, Mode::Exclusive),
+            InputOp::BusyShared => self.busy(s, Mode::Shared),
+            InputOp::ReleaseAll => self.release_all(s),
+            InputOp::AcquireAll => self.acquire_all(s),
+            InputOp::Fork => self.fork(s),
+            InputOp::Join => self.join(s),
+            InputOp::Send => self.send_named(s),
+            InputOp::Receive => self.receive_named(s),
+            InputOp::Sleep => self.sleep(s),
+            InputOp::Notify => self.notify(s, Reach::One),
+            InputOp::NotifyAll => self.notify(s, Reach::All),
+            InputOp::Wake => self.wake(s, conditions::By::Notify),
+            InputOp::TimeOut => self.wake(s, conditions::By::Itself),
+            InputOp::Await => self.await_token(s),
+            InputOp::SemaphoreInit => self.semaphore_init(s),
+            InputOp::Post => self.post(s),
+            InputOp::SemaphoreWait => self.semaphore_wait(s),
+            InputOp::SemaphoreBusy => self.semaphore_busy(s),
+            InputOp::CountDown => self.count_down(s),
+            InputOp::LatchWait => self.latch_wait(s),
+            InputOp::Arrive => self.arrive(s),
+            InputOp::Depart => self.depart(s),
+            InputOp::OnceBegin => self.acquire(s, Mode::Exclusive),
+            InputOp::OnceEnd => self.once_end(s),
+            InputOp::OncePass => self.once_pass(s),
+            InputOp::Begin => self.begin(s),
+            InputOp::End => self.end(s),
+            InputOp::Branch => self.emit(s, Op::Branch).map(drop),
+            InputOp::Call | InputOp::Return => {
+                check_defined(s, event.op.class())?;
+                self.skip(s);
+                Ok(())
+            }
+        }
+    }
+
+    /// Emits a kernel event of the stepping thread.
+    #[inline]
+    fn emit(&mut self, step: &mut Step<'_>, op: Op) -> Result<EventId, Problem> {
+        self.emit_as(step, step.event.thread, op, None)
+    }
+
+    #[inline]
+    fn emit_as(
+        &mut self,
+        step: &mut Step<'_>,
+        thread: ThreadId,
+        op: Op,
+        value: Option<i64>,
+    ) -> Result<EventId, Problem> {
+        let id = checked_event(self.events)?;
+        self.events += 1;
+        step.out.push(thread, op, value, step.event.loc, step.origin);
+        Ok(id)
+    }
+
+    /// Notes an input event that became no kernel event.
+    fn skip(&mut self, step: &mut Step<'_>) {
+        step.out.skipped.push((step.origin, step.event.thread));
+    }
+
+    fn fresh_token(&mut self) -> Result<TokenId, Problem> {
+        let too_many = Problem::TooMany { what: TokenId::WHAT, limit: TokenId::MAX_INDEX as u64 + 1 };
+        let token = TokenId::from_index(self.tokens as usize).ok_or(too_many)?;
+        self.tokens += 1;
+        Ok(token)
+    }
+
+    #[inline]
+    fn access(&mut self, step: &mut Step<'_>, access: Access, op: impl Fn(VarId) -> Op) -> Result<(), Problem> {
+        let InputEvent { thread, object, value, .. } = step.event;
+        if !self.layout.is_identity() {
+            return self.split_access(step, access, op);
+        }
+        let slot = grown(&mut self.memory, step, ObjectClass::Variable)?;
+        match access {
+            Access::Write => *slot = value,
+            Access::Read if slot.is_none() || value.is_none() || *slot == value => {}
+            Access::Read => return Err(wrong_value(step, step.object_name(), *slot, value)),
+        }
+        self.emit_as(step, thread, op(VarId(object)), value).map(drop)
+    }
+
+    /// One event per part of the variable, with its bytes of the value.
+    fn split_access(&mut self, step: &mut Step<'_>, access: Access, op: impl Fn(VarId) -> Op) -> Result<(), Problem> {
+        let InputEvent { thread, object, value, .. } = step.event;
+        check_defined(step, ObjectClass::Variable)?;
+        self.memory.resize(self.layout.parts(step.names), None);
+        let width = step.names.range(object).map_or(8, |range| range.len);
+        let parts: Vec<(VarId, u64, u32)> = self.layout.split(step.names, object).collect();
+        for (part, offset, len) in parts {
+            let value = value_part(value, width, offset, len);
+            let bytes = value.map(|value| low_bytes(value, len.max(1)));
+            let slot = &mut self.memory[part.index()];
+            match access {
+                Access::Write => *slot = bytes,
+                Access::Read if slot.is_none() || bytes.is_none() || *slot == bytes => {}
+                Access::Read => {
+                    let name = self.layout.part_name(step.names, part).into_owned();
+                    return Err(wrong_value(step, name, *slot, bytes));
+                }
+            }
+            self.emit_as(step, thread, op(part), value)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        check_defined(step, ObjectClass::Block)?;
+        let blocks = &mut self.threads[step.event.thread.index()].blocks;
+        blocks.push(step.event.object);
+        if blocks.len() > 1 {
+            self.skip(step);
+            return Ok(());
+        }
+        self.emit(step, Op::Begin(BlockId(step.event.object))).map(drop)
+    }
+
+    fn end(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        check_defined(step, ObjectClass::Block)?;
+        let blocks = &mut self.threads[step.event.thread.index()].blocks;
+        let Some(begun) = blocks.pop() else {
+            return Err(Malformed::EndWithoutBegin { thread: step.thread_name(), block: step.object_name() }.into());
+        };
+        let outermost = blocks.is_empty();
+        let expected = step.names.block(BlockId(begun));
+        let found = step.names.block(BlockId(step.event.object));
+        // A missing argument matches anything: RAPID writes `begin()` and `end()`.
+        if expected != found && !expected.is_empty() && !found.is_empty() {
+            let (found, expected) = (found.to_owned(), expected.to_owned());
+            return Err(Malformed::WrongEnd { thread: step.thread_name(), found, expected }.into());
+        }
+        if !outermost {
+            self.skip(step);
+            return Ok(());
+        }
+        self.emit(step, Op::End(BlockId(begun))).map(drop)
+    }
+}
+
+/// Whether an access leaves a value behind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+#[cold]
+fn wrong_value(step: &Step<'_>, variable: String, holds: Option<i64>, found: Option<i64>) -> Problem {
+    let (Some(expected), Some(found)) = (holds, found) else { unreachable!("only known values are compared") };
+    Malformed::WrongValue { thread: step.thread_name(), variable, found, expected }.into()
+}
+
+/// The state of the event's object, growing the table to the objects that are defined.
+#[inline]
+fn grown<'t, T: Default + Clone>(
+    table: &'t mut Vec<T>,
+    step: &Step<'_>,
+    class: ObjectClass,
+) -> Result<&'t mut T, Problem> {
+    let object = step.event.object as usize;
+    if object >= table.len() {
+        check_defined(step, class)?;
+        // In steps: a file that defines millions of objects and uses one should not pay for them all at once.
+        let defined = step.names.count(class);
+        table.resize((object + 1).next_power_of_two().min(defined), T::default());
+    }
+    Ok(&mut table[object])
+}
+
+#[cold]
+fn undefined(class: ObjectClass, id: u32) -> Problem {
+    Malformed::Undefined { what: class.what(), id }.into()
+}
+
+#[inline]
+fn check_defined(step: &Step<'_>, class: ObjectClass) -> Result<(), Problem> {
+    if (step.event.object as usize) < step.names.count(class) {
+        Ok(())
+    } else {
+        Err(undefined(class, step.event.object))
+    }
+}
+
+/// The kernel events of an input, batch by batch.
+pub struct Lowered<S> {
+    source: S,
+    input: InputBatch,
+    lowering: Option<Lowering>,
+}
+
+impl<S: InputSource> Lowered<S> {
+    /// Lowers what `source` yields.
+    pub fn new(source: S) -> Self {
+        Self { source, input: InputBatch::default(), lowering: None }
+    }
+    /// The source behind it.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+    /// The input events behind the last batch.
+    pub fn input(&self) -> &InputBatch {
+        &self.input
+    }
+    /// How many input events were read.
+    pub fn inputs(&self) -> u64 {
+        self.lowering.as_ref().map_or(0, Lowering::inputs)
+    }
+    /// How many kernel events they became.
+    pub fn events(&self) -> u64 {
+        self.lowering.as_ref().map_or(0, Lowering::events)
+    }
+}
+
+impl<S: InputSource> EventSource for Lowered<S> {
+    fn next_batch(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
+        let lowering = match &mut self.lowering {
+            Some(lowering) => lowering,
+            empty => empty.insert(Lowering::new(Layout::of(self.source.names())?)),
+        };
+        batch.restart(u32::try_from(lowering.events).unwrap_or(u32::MAX));
+        // A batch of calls and inner acquires lowers to nothing; that is not the end.
+        while batch.is_empty() {
+            if !self.source.next_batch(&mut self.input)? {
+                return Ok(false);
+            }
+            lowering.lower(self.source.names(), &self.input, batch)?;
+        }
+        Ok(true)
+    }
+    fn names(&self) -> &Names {
+        self.source.names()
+    }
+}
+
+/// The condition an event names.
+fn condition(step: &Step<'_>) -> CondId {
+    CondId(step.event.object)
+}

@@ -1,0 +1,101 @@
+//! Threads: they start after their fork and end before their join.
+//!
+//! A fork sends a token that the child receives before its first event; a join receives a token that the child sends
+//! after its last. Both tokens are events of the child, made when its first event, or the join, is met.
+
+use super::{Lowering, Step, check_defined};
+use crate::error::{Malformed, Problem};
+use crate::event::Op;
+use crate::ids::{CondId, EventId, ThreadId, TokenId};
+use crate::names::ObjectClass;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Life {
+    /// Not seen yet, and nobody forked it: its first event starts it.
+    #[default]
+    Unknown,
+    /// Forked; its first event receives the token.
+    Forked(TokenId),
+    Running,
+    /// Ended: somebody joined it at this input event.
+    Joined(u32),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct ThreadState {
+    life: Life,
+    /// Open atomic blocks, outermost first.
+    pub(super) blocks: Vec<u32>,
+    /// The last sleep, until its wake.
+    pub(super) asleep: Option<(CondId, EventId)>,
+}
+
+impl Lowering {
+    #[inline]
+    pub(super) fn is_running(&self, thread: ThreadId) -> bool {
+        self.threads.get(thread.index()).is_some_and(|state| state.life == Life::Running)
+    }
+
+    /// Brings the stepping thread to life, or says why it may not run.
+    #[cold]
+    pub(super) fn start_thread(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let thread = step.event.thread;
+        if thread.index() >= step.names.count(ObjectClass::Thread) {
+            return Err(super::undefined(ObjectClass::Thread, thread.0));
+        }
+        if let Life::Joined(joined) = self.thread(thread).life {
+            return Err(Malformed::RunsAfterJoin { thread: step.thread_name(), joined: joined.into() }.into());
+        }
+        self.start(step, thread)
+    }
+
+    fn start(&mut self, step: &mut Step<'_>, thread: ThreadId) -> Result<(), Problem> {
+        if let Life::Forked(token) = self.thread(thread).life {
+            self.emit_as(step, thread, Op::Receive(token), None)?;
+        }
+        self.thread(thread).life = Life::Running;
+        Ok(())
+    }
+
+    fn thread(&mut self, thread: ThreadId) -> &mut ThreadState {
+        if thread.index() >= self.threads.len() {
+            self.threads.resize(thread.index() + 1, ThreadState::default());
+        }
+        &mut self.threads[thread.index()]
+    }
+
+    fn child(&self, step: &Step<'_>) -> Result<ThreadId, Problem> {
+        check_defined(step, ObjectClass::Thread)?;
+        Ok(ThreadId(step.event.object))
+    }
+
+    pub(super) fn fork(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let child = self.child(step)?;
+        let life = self.thread(child).life;
+        if life != Life::Unknown {
+            let started = !matches!(life, Life::Forked(_));
+            let (thread, child) = (step.thread_name(), step.object_name());
+            return Err(Malformed::ForkedTwice { thread, child, started }.into());
+        }
+        let token = self.fresh_token()?;
+        self.emit(step, Op::Send(token))?;
+        self.thread(child).life = Life::Forked(token);
+        Ok(())
+    }
+
+    pub(super) fn join(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let child = self.child(step)?;
+        if child == step.event.thread {
+            return Err(Malformed::JoinsItself { thread: step.thread_name() }.into());
+        }
+        if matches!(self.thread(child).life, Life::Unknown | Life::Forked(_)) {
+            // It never ran, but its fork still comes before its join.
+            self.start(step, child)?;
+        }
+        let token = self.fresh_token()?;
+        self.emit_as(step, child, Op::Send(token), None)?;
+        self.emit(step, Op::Receive(token))?;
+        self.thread(child).life = Life::Joined(step.origin);
+        Ok(())
+    }
+}

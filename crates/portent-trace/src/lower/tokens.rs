@@ -1,0 +1,194 @@
+//! Named tokens, and what is *sticky* and lowers to tokens: semaphores, latches, futures, barriers.
+//!
+//! Each keeps the match that was observed (this post allowed that wait). That is sound; that another post could have
+//! served is not explored.
+
+use super::{Lowering, Step, grown};
+use crate::error::{Malformed, Problem};
+use crate::event::Op;
+use crate::ids::{ThreadId, TokenId};
+use crate::names::ObjectClass;
+use std::collections::VecDeque;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct NamedToken {
+    id: Option<TokenId>,
+    received: bool,
+}
+
+/// A counting semaphore. Posts and waits match first-in first-out, after the initial count.
+///
+/// A failed try keeps its place among the operations: every one since the failed try before it sends `round`, which it
+/// receives, and it sends `failed`, which every later one receives.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Semaphore {
+    initial: u64,
+    used: bool,
+    posts: VecDeque<TokenId>,
+    round: Option<TokenId>,
+    failed: Option<TokenId>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Latch {
+    token: Option<TokenId>,
+    /// Somebody got through: later count-downs no longer matter to anybody.
+    open: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Barrier {
+    /// The round that fills, until the first departure from it.
+    filling: Option<TokenId>,
+    /// Who has arrived and not yet left, and in which round.
+    inside: Vec<(ThreadId, TokenId)>,
+}
+
+impl Lowering {
+    pub(super) fn send_named(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let state = grown(&mut self.named_tokens, step, ObjectClass::Token)?;
+        if state.received {
+            let token = format!("token {}", step.object_name());
+            return Err(Malformed::SentTooLate { thread: step.thread_name(), token }.into());
+        }
+        let token = match state.id {
+            Some(token) => token,
+            None => self.fresh_token()?,
+        };
+        self.named_tokens[step.event.object as usize].id = Some(token);
+        self.emit(step, Op::Send(token)).map(drop)
+    }
+
+    pub(super) fn receive_named(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let state = grown(&mut self.named_tokens, step, ObjectClass::Token)?;
+        let Some(token) = state.id else { return Err(not_sent(step)) };
+        state.received = true;
+        self.emit(step, Op::Receive(token)).map(drop)
+    }
+
+    fn semaphore(&mut self, step: &Step<'_>) -> Result<&mut Semaphore, Problem> {
+        grown(&mut self.semaphores, step, ObjectClass::Semaphore)
+    }
+
+    pub(super) fn semaphore_init(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let count = step.event.value.and_then(|value| u64::try_from(value).ok());
+        let state = self.semaphore(step)?;
+        let (Some(count), false) = (count, state.used) else {
+            return Err(Malformed::BadSemaphoreCount { semaphore: step.object_name() }.into());
+        };
+        state.initial = count;
+        state.used = true;
+        self.skip(step);
+        Ok(())
+    }
+
+    /// Begins an operation on a semaphore: after the last failed try, if there was one.
+    fn enter_semaphore(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let state = self.semaphore(step)?;
+        state.used = true;
+        match state.failed {
+            Some(failed) => self.emit(step, Op::Receive(failed)).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends an operation on a semaphore: before the next failed try, if there will be one.
+    fn leave_semaphore(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let round = match self.semaphore(step)?.round {
+            Some(round) => round,
+            None => self.fresh_token()?,
+        };
+        self.semaphore(step)?.round = Some(round);
+        self.emit(step, Op::Send(round)).map(drop)
+    }
+
+    pub(super) fn post(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        self.enter_semaphore(step)?;
+        let token = self.fresh_token()?;
+        self.semaphore(step)?.posts.push_back(token);
+        self.emit(step, Op::Send(token))?;
+        self.leave_semaphore(step)
+    }
+
+    pub(super) fn semaphore_wait(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        self.enter_semaphore(step)?;
+        let state = self.semaphore(step)?;
+        if state.initial > 0 {
+            state.initial -= 1;
+        } else {
+            let Some(token) = state.posts.pop_front() else {
+                let (thread, semaphore) = (step.thread_name(), step.object_name());
+                return Err(Malformed::SemaphoreEmpty { thread, semaphore }.into());
+            };
+            self.emit(step, Op::Receive(token))?;
+        }
+        self.leave_semaphore(step)
+    }
+
+    pub(super) fn semaphore_busy(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        self.enter_semaphore(step)?;
+        let state = self.semaphore(step)?;
+        let count = state.initial.saturating_add(state.posts.len() as u64);
+        if count > 0 {
+            let (thread, semaphore) = (step.thread_name(), step.object_name());
+            return Err(Malformed::SemaphoreNotEmpty { thread, semaphore, count }.into());
+        }
+        if let Some(round) = state.round.take() {
+            self.emit(step, Op::Receive(round))?;
+        }
+        let failed = self.fresh_token()?;
+        self.semaphore(step)?.failed = Some(failed);
+        self.emit(step, Op::Send(failed)).map(drop)
+    }
+
+    pub(super) fn count_down(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let state = grown(&mut self.latches, step, ObjectClass::Latch)?;
+        let token = match state.token {
+            _ if state.open => {
+                self.skip(step);
+                return Ok(());
+            }
+            Some(token) => token,
+            None => self.fresh_token()?,
+        };
+        self.latches[step.event.object as usize].token = Some(token);
+        self.emit(step, Op::Send(token)).map(drop)
+    }
+
+    pub(super) fn latch_wait(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let state = grown(&mut self.latches, step, ObjectClass::Latch)?;
+        let Some(token) = state.token else { return Err(not_sent(step)) };
+        state.open = true;
+        self.emit(step, Op::Receive(token)).map(drop)
+    }
+
+    pub(super) fn arrive(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let filling = grown(&mut self.barriers, step, ObjectClass::Barrier)?.filling;
+        let round = match filling {
+            Some(round) => round,
+            None => self.fresh_token()?,
+        };
+        let state = &mut self.barriers[step.event.object as usize];
+        state.filling = Some(round);
+        state.inside.push((step.event.thread, round));
+        self.emit(step, Op::Send(round)).map(drop)
+    }
+
+    pub(super) fn depart(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        let state = grown(&mut self.barriers, step, ObjectClass::Barrier)?;
+        let Some(at) = state.inside.iter().position(|(thread, _)| *thread == step.event.thread) else {
+            let (thread, barrier) = (step.thread_name(), step.object_name());
+            return Err(Malformed::DepartWithoutArrive { thread, barrier }.into());
+        };
+        let (_, round) = state.inside.swap_remove(at);
+        if state.filling == Some(round) {
+            state.filling = None;
+        }
+        self.emit(step, Op::Receive(round)).map(drop)
+    }
+}
+
+fn not_sent(step: &Step<'_>) -> Problem {
+    let token = format!("{} {}", step.event.op.class().what(), step.object_name());
+    Malformed::NotSent { thread: step.thread_name(), token }.into()
+}

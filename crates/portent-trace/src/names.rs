@@ -1,0 +1,368 @@
+//! Names, interned once per trace: engines and columns carry dense ids only.
+
+use crate::error::Problem;
+use crate::ids::{BlockId, CondId, LocId, LockId, ThreadId};
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// The kinds of object an input event can name; each has a name space of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum ObjectClass {
+    /// The event names nothing (`branch`).
+    None = 0,
+    /// Memory.
+    Variable = 1,
+    /// Locks, and the guards of once objects.
+    Lock = 2,
+    /// Threads.
+    Thread = 3,
+    /// Explicit ordering tokens.
+    Token = 4,
+    /// Condition variables (and the names of `ntf`/`wai` tokens).
+    Condition = 5,
+    /// Semaphores.
+    Semaphore = 6,
+    /// Latches and futures.
+    Latch = 7,
+    /// Barriers.
+    Barrier = 8,
+    /// Atomic blocks.
+    Block = 9,
+    /// Functions.
+    Function = 10,
+}
+
+impl ObjectClass {
+    /// Every class that has a name table.
+    pub const ALL: [ObjectClass; 10] = [
+        ObjectClass::Variable,
+        ObjectClass::Lock,
+        ObjectClass::Thread,
+        ObjectClass::Token,
+        ObjectClass::Condition,
+        ObjectClass::Semaphore,
+        ObjectClass::Latch,
+        ObjectClass::Barrier,
+        ObjectClass::Block,
+        ObjectClass::Function,
+    ];
+
+    /// The class with this number in the trace format.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| *class as u8 == code)
+    }
+
+    /// The class in words.
+    pub fn what(self) -> &'static str {
+        match self {
+            ObjectClass::None => "nothing",
+            ObjectClass::Variable => "variable",
+            ObjectClass::Lock => "lock",
+            ObjectClass::Thread => "thread",
+            ObjectClass::Token => "token",
+            ObjectClass::Condition => "condition",
+            ObjectClass::Semaphore => "semaphore",
+            ObjectClass::Latch => "latch",
+            ObjectClass::Barrier => "barrier",
+            ObjectClass::Block => "atomic block",
+            ObjectClass::Function => "function",
+        }
+    }
+
+    /// How many objects of the class a trace can have.
+    fn limit(self) -> usize {
+        match self {
+            ObjectClass::Thread => <ThreadId as crate::Id>::MAX_INDEX + 1,
+            _ => u32::MAX as usize - 1,
+        }
+    }
+}
+
+/// Strings to dense numbers and back: one arena, one hash table, no allocation per name.
+#[derive(Clone, Default)]
+pub struct NameTable {
+    text: String,
+    /// End of each name in `text`; it starts where the one before it ends.
+    ends: Vec<u32>,
+    index: HashTable<u32>,
+}
+
+#[inline]
+fn hash(name: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(name);
+    hasher.finish()
+}
+
+impl NameTable {
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+    /// The name with this number.
+    ///
+    /// # Panics
+    /// If there is no such name.
+    pub fn get(&self, id: usize) -> &str {
+        let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
+        &self.text[start..self.ends[id] as usize]
+    }
+    /// Every name, in the order of its number.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).map(|id| self.get(id))
+    }
+    /// The number of a name that is already known.
+    #[inline]
+    pub fn lookup(&self, name: &[u8]) -> Option<u32> {
+        self.index.find(hash(name), |&id| self.get(id as usize).as_bytes() == name).copied()
+    }
+
+    /// The number of `name`, new or known; `Err` says why it cannot be taken.
+    #[inline]
+    fn intern(&mut self, name: &[u8], class: &'static str, limit: usize) -> Result<u32, Problem> {
+        match self.lookup(name) {
+            Some(id) => Ok(id),
+            None => self.insert(name, class, limit),
+        }
+    }
+
+    #[cold]
+    fn insert(&mut self, name: &[u8], class: &'static str, limit: usize) -> Result<u32, Problem> {
+        let text = std::str::from_utf8(name).map_err(|_| Problem::BadUtf8)?;
+        let end = u32::try_from(self.text.len() + text.len());
+        let (Ok(end), true) = (end, self.len() < limit) else {
+            return Err(Problem::TooMany { what: class, limit: limit as u64 });
+        };
+        let id = self.len() as u32;
+        self.text.push_str(text);
+        self.ends.push(end);
+        let Self { text, ends, index } = self;
+        let name_of = |id: usize| {
+            let start = if id == 0 { 0 } else { ends[id - 1] as usize };
+            &text.as_bytes()[start..ends[id] as usize]
+        };
+        index.insert_unique(hash(name), id, |&id| hash(name_of(id as usize)));
+        Ok(id)
+    }
+}
+
+/// A byte range of a region of memory, for variables that can overlap.
+///
+/// A region is one object that keeps its identity: a global, or one allocation. Reusing a freed address is a new region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ByteRange {
+    /// Ranges overlap only within one region.
+    pub region: u32,
+    /// First byte.
+    pub start: u64,
+    /// Number of bytes, at least one.
+    pub len: u32,
+}
+
+/// A place in the source, as text and in parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location<'a> {
+    /// The text of the location, as in the input; `None` when it is a plain number.
+    pub text: Option<&'a str>,
+    /// The plain number, when it is one.
+    pub number: Option<u32>,
+    /// The file, when the text has the form `file:line`.
+    pub file: Option<&'a str>,
+    /// The line, when the text has the form `file:line`.
+    pub line: Option<u32>,
+    /// The function, when it was recorded.
+    pub function: Option<&'a str>,
+}
+
+impl std::fmt::Display for Location<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.text, self.number) {
+            (Some(text), _) => f.write_str(text),
+            (None, Some(number)) => write!(f, "{number}"),
+            (None, None) => f.write_str("?"),
+        }
+    }
+}
+
+/// Between the text of a location and its function, inside the location table.
+const FUNCTION_MARK: char = '\u{1f}';
+
+/// All names of a trace.
+#[derive(Clone, Default)]
+pub struct Names {
+    tables: [NameTable; ObjectClass::ALL.len()],
+    locations: NameTable,
+    /// Byte ranges of variables; shorter than the variable table when the last ones have none.
+    ranges: Vec<Option<ByteRange>>,
+}
+
+impl Names {
+    /// The table of one class.
+    ///
+    /// # Panics
+    /// For [`ObjectClass::None`], which names nothing.
+    #[inline]
+    pub fn table(&self, class: ObjectClass) -> &NameTable {
+        &self.tables[class as usize - 1]
+    }
+    /// How many objects of a class the trace names.
+    pub fn count(&self, class: ObjectClass) -> usize {
+        if class == ObjectClass::None { 0 } else { self.table(class).len() }
+    }
+    /// The number of `name` in its class; `Err` if it is not UTF-8 or there are too many.
+    #[inline]
+    pub fn intern(&mut self, class: ObjectClass, name: &[u8]) -> Result<u32, Problem> {
+        self.tables[class as usize - 1].intern(name, class.what(), class.limit())
+    }
+    /// Like [`Names::intern`] for a variable that is a byte range.
+    ///
+    /// The same name must come with the same range each time.
+    pub fn intern_range(&mut self, name: &[u8], range: ByteRange) -> Result<u32, Problem> {
+        let id = self.intern(ObjectClass::Variable, name)?;
+        let slot = id as usize;
+        if self.ranges.len() <= slot {
+            self.ranges.resize(slot + 1, None);
+        }
+        match self.ranges[slot] {
+            Some(known) if known != range => {
+                Err(Problem::RangeChanged { name: self.name(ObjectClass::Variable, id).into() })
+            }
+            _ => {
+                self.ranges[slot] = Some(range);
+                Ok(id)
+            }
+        }
+    }
+    /// The name of an object.
+    pub fn name(&self, class: ObjectClass, id: u32) -> &str {
+        self.table(class).get(id as usize)
+    }
+    /// The byte range of a variable, if it has one.
+    pub fn range(&self, variable: u32) -> Option<ByteRange> {
+        self.ranges.get(variable as usize).copied().flatten()
+    }
+    /// Whether any variable is a byte range.
+    pub fn has_ranges(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+    /// The name of a thread.
+    pub fn thread(&self, id: ThreadId) -> &str {
+        self.name(ObjectClass::Thread, id.0)
+    }
+    /// The name of a lock.
+    pub fn lock(&self, id: LockId) -> &str {
+        self.name(ObjectClass::Lock, id.0)
+    }
+    /// The name of a condition.
+    pub fn condition(&self, id: CondId) -> &str {
+        self.name(ObjectClass::Condition, id.0)
+    }
+    /// The name of an atomic block; empty when it has none.
+    pub fn block(&self, id: BlockId) -> &str {
+        self.name(ObjectClass::Block, id.0)
+    }
+
+    /// The location with this text: canonical small numbers are held inline, the rest is interned.
+    #[inline]
+    pub fn intern_location(&mut self, text: &[u8]) -> Result<LocId, Problem> {
+        match parse_canonical_number(text).and_then(LocId::from_number) {
+            Some(loc) => Ok(loc),
+            None => self.intern_location_entry(text),
+        }
+    }
+    /// The location `text` inside `function`.
+    pub fn intern_location_in(&mut self, text: &str, function: &str) -> Result<LocId, Problem> {
+        self.intern_location_entry(format!("{text}{FUNCTION_MARK}{function}").as_bytes())
+    }
+    pub(crate) fn intern_location_entry(&mut self, entry: &[u8]) -> Result<LocId, Problem> {
+        let limit = LocId::MAX as usize;
+        let id = self.locations.intern(entry, "location", limit)?;
+        LocId::from_index(id as usize).ok_or(Problem::TooMany { what: "location", limit: limit as u64 })
+    }
+    /// The table of locations that are not plain numbers; an entry may carry a function after a unit separator.
+    pub fn location_table(&self) -> &NameTable {
+        &self.locations
+    }
+    /// A location in parts.
+    pub fn location(&self, id: LocId) -> Location<'_> {
+        let Some(index) = id.table_index().filter(|&index| index < self.locations.len()) else {
+            return Location { text: None, number: id.number(), file: None, line: None, function: None };
+        };
+        let entry = self.locations.get(index);
+        let (text, function) = match entry.split_once(FUNCTION_MARK) {
+            Some((text, function)) => (text, Some(function)),
+            None => (entry, None),
+        };
+        let place = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+        let (file, line) = place.map_or((None, None), |(file, line)| (Some(file), Some(line)));
+        Location { text: Some(text), number: None, file, line, function }
+    }
+}
+
+impl std::fmt::Debug for Names {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut map = f.debug_map();
+        for class in ObjectClass::ALL {
+            map.entry(&class.what(), &self.count(class));
+        }
+        map.entry(&"location", &self.locations.len()).finish()
+    }
+}
+
+/// A decimal number that prints the way it was written: no sign, no leading zero, at most ten digits.
+#[inline]
+fn parse_canonical_number(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 10 || (text[0] == b'0' && text.len() > 1) {
+        return None;
+    }
+    text.iter().try_fold(0u64, |n, &digit| digit.is_ascii_digit().then(|| n * 10 + u64::from(digit - b'0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_its_number_and_classes_do_not_mix() {
+        let mut names = Names::default();
+        let x = names.intern(ObjectClass::Variable, b"x").unwrap();
+        let y = names.intern(ObjectClass::Variable, b"y").unwrap();
+        let lock = names.intern(ObjectClass::Lock, b"x").unwrap();
+        assert_eq!((x, y, lock), (0, 1, 0));
+        assert_eq!(names.intern(ObjectClass::Variable, b"x").unwrap(), x);
+        assert_eq!(names.name(ObjectClass::Variable, y), "y");
+    }
+
+    #[test]
+    fn locations_print_as_they_were_written() {
+        let mut names = Names::default();
+        for text in ["12", "0", "007", "bank.c:9", "4294967296", "2147483648", "-1", "a:b"] {
+            let id = names.intern_location(text.as_bytes()).unwrap();
+            assert_eq!(names.location(id).to_string(), text);
+        }
+        let id = names.intern_location_in("bank.c:9", "deposit").unwrap();
+        let place = names.location(id);
+        assert_eq!((place.file, place.line, place.function), (Some("bank.c"), Some(9), Some("deposit")));
+    }
+
+    #[test]
+    fn bad_utf8_is_refused() {
+        assert!(matches!(Names::default().intern(ObjectClass::Lock, &[0xff]), Err(Problem::BadUtf8)));
+    }
+
+    #[test]
+    fn a_range_belongs_to_its_name() {
+        let mut names = Names::default();
+        let range = ByteRange { region: 0, start: 8, len: 4 };
+        let x = names.intern_range(b"x", range).unwrap();
+        assert_eq!(names.range(x), Some(range));
+        let moved = ByteRange { start: 12, ..range };
+        assert!(matches!(names.intern_range(b"x", moved), Err(Problem::RangeChanged { .. })));
+    }
+}

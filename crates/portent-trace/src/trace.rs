@@ -1,0 +1,435 @@
+//! The kernel trace: columns of events, immutable once built, well-formed by construction.
+//!
+//! Memory per event: 12 bytes (operation, thread, object, location), 4 more where the trace has values, 4 more where
+//! lowering moved events (forks under way, re-entrant locks), and nothing else. Values that do not fit 31 bits cost
+//! another 8.
+
+use crate::error::{Problem, TraceError};
+use crate::event::{Event, Op};
+use crate::ids::{CondId, EventId, Id, LocId, LockId, PairingId, ThreadId, TokenId, VarId};
+use crate::input::InputSource;
+use crate::lower::{Layout, Lowering};
+use crate::names::{Names, ObjectClass};
+use std::borrow::Cow;
+
+/// A wait that a notify ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pairing {
+    /// The condition waited on.
+    pub condition: CondId,
+    /// Where the waiting began.
+    pub sleep: EventId,
+    /// What ended it.
+    pub notify: EventId,
+    /// Where the sleeper went on.
+    pub wake: EventId,
+}
+
+/// Values, four bytes each as long as they are small, none at all as long as there are none.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    /// Small values as they are; [`Values::NONE`]; or, above it, an index into `large`.
+    packed: Vec<u32>,
+    large: Vec<i64>,
+}
+
+impl Values {
+    const NONE: u32 = (1 << 31) - 1;
+
+    #[inline]
+    fn push(&mut self, at: usize, value: Option<i64>) {
+        match value {
+            None if self.packed.is_empty() => {}
+            None => self.packed.push(Self::NONE),
+            Some(value) => {
+                if self.packed.len() < at {
+                    self.packed.resize(at, Self::NONE);
+                }
+                if (0..i64::from(Self::NONE)).contains(&value) {
+                    self.packed.push(value as u32);
+                } else {
+                    self.packed.push(1 << 31 | self.large.len() as u32);
+                    self.large.push(value);
+                }
+            }
+        }
+    }
+    #[inline]
+    fn get(&self, at: usize) -> Option<i64> {
+        match *self.packed.get(at)? {
+            Self::NONE => None,
+            small if small < Self::NONE => Some(i64::from(small)),
+            large => self.large.get((large & Self::NONE) as usize).copied(),
+        }
+    }
+}
+
+/// Kernel events in columns.
+#[derive(Clone, Debug, Default)]
+struct Columns {
+    /// Operation code (8 bits) and thread (24 bits).
+    meta: Vec<u32>,
+    object: Vec<u32>,
+    loc: Vec<LocId>,
+    values: Values,
+    /// Input event of each event; empty while it is `base + i`.
+    origin: Vec<u32>,
+    base: u32,
+}
+
+impl Columns {
+    #[inline]
+    fn push(&mut self, thread: ThreadId, op: Op, value: Option<i64>, loc: LocId, origin: u32) {
+        let at = self.meta.len();
+        let (code, object) = op.pack();
+        if at == 0 {
+            self.base = origin;
+        } else if !self.origin.is_empty() {
+            self.origin.push(origin);
+        } else if self.base.wrapping_add(at as u32) != origin {
+            self.origin.extend((0..at as u32).map(|i| self.base + i));
+            self.origin.push(origin);
+        }
+        self.meta.push(u32::from(code) | thread.0 << 8);
+        self.object.push(object);
+        self.loc.push(loc);
+        self.values.push(at, value);
+    }
+    #[inline]
+    fn origin(&self, at: usize) -> u32 {
+        if self.origin.is_empty() { self.base + at as u32 } else { self.origin[at] }
+    }
+    #[inline]
+    fn op(&self, at: usize) -> Op {
+        Op::unpack(self.meta[at] as u8, self.object[at])
+    }
+    #[inline]
+    fn thread(&self, at: usize) -> ThreadId {
+        ThreadId(self.meta[at] >> 8)
+    }
+    fn clear(&mut self) {
+        self.meta.clear();
+        self.object.clear();
+        self.loc.clear();
+        self.values.packed.clear();
+        self.values.large.clear();
+        self.origin.clear();
+    }
+    fn reserve(&mut self, events: usize) {
+        self.meta.reserve_exact(events);
+        self.object.reserve_exact(events);
+        self.loc.reserve_exact(events);
+    }
+    /// How many bytes the columns hold.
+    fn bytes(&self) -> usize {
+        4 * (self.meta.len() + self.object.len() + self.loc.len() + self.values.packed.len() + self.origin.len())
+            + 8 * self.values.large.len()
+    }
+}
+
+/// A run of consecutive kernel events, as streaming engines see them.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    first: u32,
+    columns: Columns,
+    /// Waits that ended in this batch.
+    pub(crate) pairings: Vec<Pairing>,
+    /// Events, perhaps of earlier batches, that turn out to be something else: an `ntf` whose name is used with `wai`.
+    pub(crate) corrections: Vec<(EventId, Op)>,
+    /// Input events that have no kernel event (inner re-entrant acquires, calls), with their thread.
+    pub(crate) skipped: Vec<(u32, ThreadId)>,
+}
+
+impl Batch {
+    /// Empties the batch for the events from number `first` on.
+    pub(crate) fn restart(&mut self, first: u32) {
+        self.first = first;
+        self.columns.clear();
+        self.pairings.clear();
+        self.corrections.clear();
+        self.skipped.clear();
+    }
+    /// Appends an event, which came from input event `origin`.
+    #[inline]
+    pub(crate) fn push(&mut self, thread: ThreadId, op: Op, value: Option<i64>, loc: LocId, origin: u32) {
+        self.columns.push(thread, op, value, loc, origin);
+    }
+    /// How many events it holds.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.columns.meta.len()
+    }
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The `i`-th event of the batch.
+    #[inline]
+    pub fn get(&self, i: usize) -> Event {
+        Event {
+            id: EventId(self.first + i as u32),
+            thread: self.columns.thread(i),
+            op: self.columns.op(i),
+            value: self.columns.values.get(i),
+            loc: self.columns.loc[i],
+        }
+    }
+    /// The events of the batch.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Event> {
+        (0..self.len()).map(|i| self.get(i))
+    }
+    /// The number of the input event that the `i`-th event came from.
+    #[inline]
+    pub fn input_index(&self, i: usize) -> u32 {
+        self.columns.origin(i)
+    }
+    /// The waits that a notify ended and whose wake is in this batch.
+    pub fn pairings(&self) -> &[Pairing] {
+        &self.pairings
+    }
+    /// Events, perhaps of earlier batches, that turn out to be something else.
+    ///
+    /// Only an `ntf` whose name is later used with `wai` does that: it becomes a [`Op::Send`].
+    pub fn corrections(&self) -> &[(EventId, Op)] {
+        &self.corrections
+    }
+}
+
+/// Kernel events, batch by batch, so that streaming engines never hold the trace.
+pub trait EventSource {
+    /// Replaces the contents of `batch` by the next events; `false` at the end, with an empty batch.
+    fn next_batch(&mut self, batch: &mut Batch) -> Result<bool, TraceError>;
+    /// The names so far.
+    fn names(&self) -> &Names;
+}
+
+/// A whole kernel trace: immutable, and well-formed because lowering refuses everything else.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    batch: Batch,
+    names: Names,
+    layout: Layout,
+    inputs: u64,
+    tokens: usize,
+    /// Senders of each token: `senders[sender_start[k]..sender_start[k + 1]]`.
+    sender_start: Vec<u32>,
+    senders: Vec<EventId>,
+    /// Indices into the pairings, sorted by notify.
+    by_notify: Vec<PairingId>,
+}
+
+impl Trace {
+    /// Reads, lowers and validates everything a source has.
+    pub fn from_input(source: &mut dyn InputSource) -> Result<Trace, TraceError> {
+        let mut lowering = Lowering::new(Layout::of(source.names())?);
+        let mut input = crate::InputBatch::default();
+        let mut batch = Batch::default();
+        if let Some(expected) = source.expected_events() {
+            // A damaged count must not reserve more than the events can fill.
+            batch.columns.reserve(expected.min(1 << 27) as usize);
+        }
+        while source.next_batch(&mut input)? {
+            lowering.lower(source.names(), &input, &mut batch)?;
+        }
+        let inputs = lowering.inputs();
+        let tokens = lowering.tokens();
+        Ok(Self::assemble(batch, source.take_names(), lowering.into_layout(), inputs, tokens))
+    }
+
+    /// Parses STD text; for tests, examples and small tools.
+    pub fn from_std(text: &str) -> Result<Trace, TraceError> {
+        Self::from_input(&mut crate::format::StdReader::new(text.as_bytes()))
+    }
+
+    fn assemble(mut batch: Batch, names: Names, layout: Layout, inputs: u64, tokens: usize) -> Trace {
+        for (event, op) in std::mem::take(&mut batch.corrections) {
+            let (code, object) = op.pack();
+            let meta = &mut batch.columns.meta[event.index()];
+            *meta = *meta & !0xff | u32::from(code);
+            batch.columns.object[event.index()] = object;
+        }
+        let mut sender_start = vec![0u32; tokens + 1];
+        let sends =
+            || (0..batch.len()).filter_map(|i| if let Op::Send(k) = batch.columns.op(i) { Some((i, k)) } else { None });
+        for (_, token) in sends() {
+            sender_start[token.index() + 1] += 1;
+        }
+        for k in 0..tokens {
+            sender_start[k + 1] += sender_start[k];
+        }
+        let mut next = sender_start.clone();
+        let mut senders = vec![EventId(0); sender_start[tokens] as usize];
+        for (i, token) in sends() {
+            senders[next[token.index()] as usize] = EventId(i as u32);
+            next[token.index()] += 1;
+        }
+        let mut by_notify: Vec<PairingId> = (0..batch.pairings.len()).map(PairingId::new).collect();
+        by_notify.sort_by_key(|p| (batch.pairings[p.index()].notify, *p));
+        Trace { batch, names, layout, inputs, tokens, sender_start, senders, by_notify }
+    }
+
+    /// How many kernel events there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.batch.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+    /// How many input events it came from.
+    pub fn input_len(&self) -> u64 {
+        self.inputs
+    }
+    /// One event.
+    #[inline]
+    pub fn event(&self, id: EventId) -> Event {
+        self.batch.get(id.index())
+    }
+    /// What an event did.
+    #[inline]
+    pub fn op(&self, id: EventId) -> Op {
+        self.batch.columns.op(id.index())
+    }
+    /// Who did an event.
+    #[inline]
+    pub fn thread(&self, id: EventId) -> ThreadId {
+        self.batch.columns.thread(id.index())
+    }
+    /// The value of an event, where it is known.
+    #[inline]
+    pub fn value(&self, id: EventId) -> Option<i64> {
+        self.batch.columns.values.get(id.index())
+    }
+    /// Every event, in observed order.
+    pub fn events(&self) -> impl ExactSizeIterator<Item = Event> + DoubleEndedIterator {
+        (0..self.len()).map(|i| self.batch.get(i))
+    }
+    /// The number of the input event that an event came from. Never decreases along the trace.
+    #[inline]
+    pub fn input_index(&self, id: EventId) -> u32 {
+        self.batch.input_index(id.index())
+    }
+    /// The kernel events that an input event became; empty if it became none.
+    ///
+    /// Among them may be events of other threads: a join also ends the joined thread.
+    pub fn lowered(&self, input: u32) -> std::ops::Range<usize> {
+        let at = |bound: u32| {
+            if self.batch.columns.origin.is_empty() {
+                (bound.saturating_sub(self.batch.columns.base) as usize).min(self.len())
+            } else {
+                self.batch.columns.origin.partition_point(|&origin| origin < bound)
+            }
+        };
+        at(input)..at(input.saturating_add(1))
+    }
+    /// The input events that became no kernel event, in input order, with their threads.
+    pub fn skipped_inputs(&self) -> &[(u32, ThreadId)] {
+        &self.batch.skipped
+    }
+
+    /// Every send of a token, in observed order.
+    pub fn senders(&self, token: TokenId) -> &[EventId] {
+        let k = token.index();
+        &self.senders[self.sender_start[k] as usize..self.sender_start[k + 1] as usize]
+    }
+    /// The waits that a notify ended, in the order of their wakes.
+    pub fn pairings(&self) -> &[Pairing] {
+        &self.batch.pairings
+    }
+    /// The wait that this wake ends; `None` if it woke by time-out or spuriously.
+    pub fn pairing_of_wake(&self, wake: EventId) -> Option<PairingId> {
+        self.batch.pairings.binary_search_by_key(&wake, |p| p.wake).ok().map(PairingId::new)
+    }
+    /// The waits that this notify ended.
+    pub fn woken_by(&self, notify: EventId) -> &[PairingId] {
+        let of = |p: &PairingId| self.batch.pairings[p.index()].notify;
+        let start = self.by_notify.partition_point(|p| of(p) < notify);
+        let end = self.by_notify.partition_point(|p| of(p) <= notify);
+        &self.by_notify[start..end]
+    }
+
+    /// The names of everything.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+    /// The name of a variable; a part of a wider access says which bytes it is.
+    pub fn variable_name(&self, variable: VarId) -> Cow<'_, str> {
+        self.layout.part_name(&self.names, variable)
+    }
+    /// How many threads there are.
+    pub fn threads(&self) -> usize {
+        self.names.count(ObjectClass::Thread)
+    }
+    /// How many variables there are.
+    pub fn variables(&self) -> usize {
+        self.layout.parts(&self.names)
+    }
+    /// How many locks there are.
+    pub fn locks(&self) -> usize {
+        self.names.count(ObjectClass::Lock)
+    }
+    /// How many conditions there are.
+    pub fn conditions(&self) -> usize {
+        self.names.count(ObjectClass::Condition)
+    }
+    /// How many tokens there are.
+    pub fn tokens(&self) -> usize {
+        self.tokens
+    }
+    /// Every thread.
+    pub fn thread_ids(&self) -> impl Iterator<Item = ThreadId> {
+        (0..self.threads()).map(ThreadId::new)
+    }
+    /// Every lock.
+    pub fn lock_ids(&self) -> impl Iterator<Item = LockId> {
+        (0..self.locks()).map(LockId::new)
+    }
+    /// Bytes held per event, without names and the tables of tokens and waits.
+    pub fn bytes_per_event(&self) -> f64 {
+        self.batch.columns.bytes() as f64 / self.len().max(1) as f64
+    }
+}
+
+/// The next kernel event number, or the error that there are too many.
+#[inline]
+pub(crate) fn checked_event(next: u64) -> Result<EventId, Problem> {
+    usize::try_from(next)
+        .ok()
+        .and_then(EventId::from_index)
+        .ok_or(Problem::TooMany { what: EventId::WHAT, limit: EventId::MAX_INDEX as u64 + 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_every_size_are_kept() {
+        let mut values = Values::default();
+        let all = [None, None, Some(0), Some(-1), None, Some((1 << 31) - 2), Some((1 << 31) - 1), Some(i64::MIN)];
+        for (at, value) in all.into_iter().enumerate() {
+            values.push(at, value);
+        }
+        assert_eq!(std::array::from_fn(|at| values.get(at)), all);
+        assert_eq!(values.get(99), None);
+    }
+
+    #[test]
+    fn a_trace_without_values_and_forks_costs_twelve_bytes_per_event() {
+        let trace = Trace::from_std("T1|w(x)|1\nT2|r(x)|2\nT1|acq(l)|3\nT1|rel(l)|4\n").unwrap();
+        assert_eq!(trace.bytes_per_event(), 12.0);
+        assert_eq!(trace.input_index(EventId(3)), 3);
+        assert_eq!(trace.lowered(2), 2..3);
+    }
+
+    #[test]
+    fn lowered_events_know_their_input_and_back() {
+        let trace = Trace::from_std("T1|fork(T2)|1\nT2|acq(l)|2\nT2|acq(l)|3\nT2|rel(l)|4\nT2|w(x)|5\n").unwrap();
+        let inputs: Vec<u32> = (0..trace.len()).map(|i| trace.input_index(EventId(i as u32))).collect();
+        assert_eq!(inputs, [0, 1, 1, 4]);
+        assert_eq!(trace.lowered(1), 1..3);
+        assert!(trace.lowered(2).is_empty());
+        assert_eq!(trace.skipped_inputs().iter().map(|s| s.0).collect::<Vec<_>>(), [2, 3]);
+    }
+}
