@@ -1,1 +1,348 @@
+//! What each recorded operation becomes, and every way a trace can be malformed.
 
+use crate::{
+    ByteRange, InputBatch, InputEvent, InputOp, InputSource, LocId, Progress, ReadOrder, ThreadId, WriteOrder,
+};
+use crate::{Malformed, Mode, Names, Op, Position, Problem, Reach, Trace, TraceError};
+
+/// The kernel events of an STD text, one word each: `T1:acq(l)`. Tokens are numbered in order of their first use.
+fn kernel(text: &str) -> String {
+    let trace = Trace::from_std(&text.replace(' ', "\n")).unwrap_or_else(|e| panic!("{e}"));
+    let mut tokens = Vec::new();
+    let words: Vec<String> = trace
+        .events()
+        .map(|event| format!("{}:{}", trace.names().thread(event.thread), word(&trace, event.op, &mut tokens)))
+        .collect();
+    words.join(" ")
+}
+
+fn word(trace: &Trace, op: Op, tokens: &mut Vec<crate::TokenId>) -> String {
+    let names = trace.names();
+    let mut number = |token| {
+        tokens.iter().position(|t| *t == token).unwrap_or_else(|| {
+            tokens.push(token);
+            tokens.len() - 1
+        })
+    };
+    match op {
+        Op::Read(x, _) => format!("r({})", trace.variable_name(x)),
+        Op::Write(x, _) => format!("w({})", trace.variable_name(x)),
+        Op::Update(x, _) => format!("u({})", trace.variable_name(x)),
+        Op::Acquire(l, Mode::Exclusive) => format!("acq({})", names.lock(l)),
+        Op::Acquire(l, Mode::Shared) => format!("acqs({})", names.lock(l)),
+        Op::Release(l, Mode::Exclusive) => format!("rel({})", names.lock(l)),
+        Op::Release(l, Mode::Shared) => format!("rels({})", names.lock(l)),
+        Op::Busy(l, _) => format!("busy({})", names.lock(l)),
+        Op::Send(k) => format!("snd({})", number(k)),
+        Op::Receive(k) => format!("rcv({})", number(k)),
+        Op::Sleep(c) => format!("slp({})", names.condition(c)),
+        Op::Notify(c, Reach::One) => format!("ntf({})", names.condition(c)),
+        Op::Notify(c, Reach::All) => format!("nta({})", names.condition(c)),
+        Op::Wake(c) => format!("wak({})", names.condition(c)),
+        Op::Begin(b) => format!("begin({})", names.block(b)),
+        Op::End(b) => format!("end({})", names.block(b)),
+        Op::Branch => "branch".into(),
+    }
+}
+
+/// The offence in an STD text, and the number of the event it is at.
+fn offence(text: &str) -> (Malformed, u64) {
+    match Trace::from_std(&text.replace(' ', "\n")).unwrap_err() {
+        TraceError { problem: Problem::Malformed(malformed), position: Position::Event { index, .. }, .. } => {
+            (malformed, index)
+        }
+        other => panic!("expected an offence, found {other}"),
+    }
+}
+
+#[test]
+fn fork_and_join_become_tokens_around_the_child() {
+    assert_eq!(kernel("A|fork(B) B|w(x) A|join(B) A|r(x)"), "A:snd(0) B:rcv(0) B:w(x) B:snd(1) A:rcv(1) A:r(x)");
+}
+
+#[test]
+fn a_child_that_never_ran_still_orders_its_fork_before_its_join() {
+    assert_eq!(kernel("A|fork(B) C|join(B)"), "A:snd(0) B:rcv(0) B:snd(1) C:rcv(1)");
+}
+
+#[test]
+fn a_thread_may_be_joined_twice() {
+    assert_eq!(kernel("B|w(x) A|join(B) C|join(B)"), "B:w(x) B:snd(0) A:rcv(0) B:snd(1) C:rcv(1)");
+}
+
+#[test]
+fn only_the_outermost_acquire_and_release_stay() {
+    assert_eq!(kernel("T|acq(l) T|acq(l) T|w(x) T|rel(l) T|w(x) T|rel(l)"), "T:acq(l) T:w(x) T:w(x) T:rel(l)");
+}
+
+#[test]
+fn a_writer_may_take_its_own_read_lock() {
+    assert_eq!(
+        kernel("T|acq(l) T|acqs(l) T|rel(l) U|acqs(l) T|rels(l)"),
+        "T:acq(l) T:acqs(l) T:rel(l) U:acqs(l) T:rels(l)"
+    );
+}
+
+#[test]
+fn waiting_releases_at_all_levels_and_takes_back_as_many() {
+    assert_eq!(
+        kernel(
+            "T|acq(m) T|acq(m) T|slp(c) T|rela(m) U|acq(m) U|ntf(c) U|rel(m) T|wak(c) T|acqa(m) T|rel(m) T|w(x) T|rel(m)"
+        ),
+        "T:acq(m) T:slp(c) T:rel(m) U:acq(m) U:ntf(c) U:rel(m) T:wak(c) T:acq(m) T:w(x) T:rel(m)"
+    );
+}
+
+#[test]
+fn a_wake_takes_the_earliest_unused_notify_since_its_sleep() {
+    let text = "U|ntf(c)\nT|slp(c)\nV|slp(c)\nU|ntf(c)\nU|ntf(c)\nV|wak(c)\nT|wak(c)\n";
+    let trace = Trace::from_std(text).unwrap();
+    let pairs: Vec<_> = trace.pairings().iter().map(|p| (p.sleep.index(), p.notify.index(), p.wake.index())).collect();
+    assert_eq!(pairs, [(2, 3, 5), (1, 4, 6)]);
+    assert_eq!(trace.woken_by(crate::EventId::new(3)).len(), 1);
+    assert!(trace.woken_by(crate::EventId::new(0)).is_empty(), "too early for anybody");
+}
+
+#[test]
+fn a_notify_all_wakes_every_sleeper() {
+    let trace = Trace::from_std("T|slp(c)\nV|slp(c)\nU|nta(c)\nV|wak(c)\nT|wak(c)\n").unwrap();
+    assert_eq!(trace.woken_by(crate::EventId::new(2)).len(), 2);
+}
+
+#[test]
+fn a_time_out_and_a_spurious_wake_have_no_notify() {
+    let trace = Trace::from_std("T|slp(c)\nU|ntf(c)\nT|tmo(c)\nT|slp(c)\nT|wak(c)\n").unwrap();
+    assert!(trace.pairings().is_empty());
+}
+
+#[test]
+fn an_ntf_whose_name_is_awaited_is_a_token_even_when_that_shows_late() {
+    assert_eq!(kernel("T|ntf(S) T|ntf(S) U|wai(S) T|ntf(S) U|wai(S)"), "T:snd(0) T:snd(1) U:rcv(1) T:snd(2) U:rcv(2)");
+}
+
+#[test]
+fn named_tokens_wait_for_every_send() {
+    assert_eq!(kernel("A|snd(k) B|snd(k) C|rcv(k) C|rcv(k)"), "A:snd(0) B:snd(0) C:rcv(0) C:rcv(0)");
+}
+
+#[test]
+fn posts_and_waits_match_first_in_first_out_after_the_initial_count() {
+    // Every operation also sends the token that a later failed try would receive: here token 0.
+    assert_eq!(
+        kernel("A|semi(s)||1 A|semw(s) B|post(s) B|post(s) A|semw(s) A|semw(s)"),
+        "A:snd(0) B:snd(1) B:snd(0) B:snd(2) B:snd(0) A:rcv(1) A:snd(0) A:rcv(2) A:snd(0)"
+    );
+}
+
+#[test]
+fn a_failed_semaphore_try_keeps_its_place() {
+    assert_eq!(
+        kernel("A|post(s) A|semw(s) B|semf(s) A|post(s)"),
+        "A:snd(0) A:snd(1) A:rcv(0) A:snd(1) B:rcv(1) B:snd(2) A:rcv(2) A:snd(3) A:snd(4)"
+    );
+}
+
+#[test]
+fn a_latch_opens_after_all_count_downs_and_ignores_later_ones() {
+    assert_eq!(kernel("A|cdn(f) B|cdn(f) C|lwt(f) A|cdn(f) D|lwt(f)"), "A:snd(0) B:snd(0) C:rcv(0) D:rcv(0)");
+}
+
+#[test]
+fn a_barrier_round_ends_with_its_first_departure() {
+    assert_eq!(
+        kernel("A|arr(b) B|arr(b) A|dep(b) A|arr(b) B|dep(b) B|arr(b) A|dep(b) B|dep(b)"),
+        "A:snd(0) B:snd(0) A:rcv(0) A:snd(1) B:rcv(0) B:snd(1) A:rcv(1) B:rcv(1)"
+    );
+}
+
+#[test]
+fn a_once_is_a_lock_and_a_token_from_the_initialiser() {
+    assert_eq!(
+        kernel("A|onceb(o) A|w(x) A|oncee(o) B|oncep(o)"),
+        "A:acq(o) A:w(x) A:snd(0) A:rel(o) B:acq(o) B:rel(o) B:rcv(0)"
+    );
+}
+
+#[test]
+fn nested_blocks_keep_the_outermost_and_a_missing_name_matches() {
+    assert_eq!(kernel("T|begin(b) T|begin(i) T|w(x) T|end(i) T|end()"), "T:begin(b) T:w(x) T:end(b)");
+}
+
+#[test]
+fn calls_become_nothing_and_branches_stay() {
+    assert_eq!(kernel("T|call(f) T|branch T|ret(f)"), "T:branch");
+}
+
+#[test]
+fn a_trace_may_stop_anywhere() {
+    kernel("T|acq(l) T|begin(b) U|slp(c) T|w(x)");
+}
+
+#[test]
+fn mutual_exclusion_is_checked() {
+    let (found, at) = offence("T|acq(l) U|acq(l)");
+    assert_eq!(
+        (found, at),
+        (Malformed::LockHeld { thread: "U".into(), lock: "l".into(), holder: "T".into(), since: 0 }, 1)
+    );
+    assert!(matches!(offence("T|acqs(l) U|acq(l)").0, Malformed::LockHeld { .. }));
+    assert!(matches!(offence("T|acq(l) U|acqs(l)").0, Malformed::LockHeld { .. }));
+    assert!(matches!(offence("A|onceb(o) A|oncee(o) A|onceb(o) B|oncep(o)").0, Malformed::LockHeld { .. }));
+    kernel("T|acqs(l) U|acqs(l)");
+}
+
+#[test]
+fn releases_need_their_acquire() {
+    let (found, at) = offence("T|acq(l) U|rel(l)");
+    assert_eq!((found, at), (Malformed::NotHeld { thread: "U".into(), lock: "l".into(), holder: Some("T".into()) }, 1));
+    assert!(matches!(offence("T|acq(l) T|rels(l)").0, Malformed::NotHeld { .. }));
+    assert!(matches!(offence("T|acq(l) T|rel(l) T|rel(l)").0, Malformed::NotHeld { holder: None, .. }));
+    assert!(matches!(offence("T|rela(l)").0, Malformed::NotHeld { .. }));
+    assert!(matches!(offence("T|oncee(o)").0, Malformed::NotHeld { .. }));
+    assert!(matches!(offence("T|acqa(l)").0, Malformed::NothingToTakeBack { .. }));
+}
+
+#[test]
+fn a_failed_try_needs_another_holder() {
+    assert_eq!(offence("T|busy(l)").0, Malformed::NotBusy { thread: "T".into(), lock: "l".into() });
+    assert!(matches!(offence("T|acq(l) T|busy(l)").0, Malformed::NotBusy { .. }));
+    assert!(matches!(offence("T|acqs(l) U|busys(l)").0, Malformed::NotBusy { .. }));
+    kernel("T|acqs(l) U|busy(l)");
+    kernel("T|acq(l) U|busys(l)");
+}
+
+#[test]
+fn tokens_are_sent_before_they_are_received_and_not_after() {
+    assert!(matches!(offence("T|rcv(k)").0, Malformed::NotSent { .. }));
+    assert!(matches!(offence("T|wai(k)").0, Malformed::NotSent { .. }));
+    assert!(matches!(offence("T|lwt(f)").0, Malformed::NotSent { .. }));
+    assert!(matches!(offence("T|oncep(o)").0, Malformed::NotSent { .. }));
+    assert!(matches!(offence("T|snd(k) U|rcv(k) T|snd(k)"), (Malformed::SentTooLate { .. }, 2)));
+    assert!(matches!(offence("A|onceb(o) A|oncee(o) A|onceb(o) A|oncee(o)").0, Malformed::SentTooLate { .. }));
+}
+
+#[test]
+fn threads_start_after_their_fork_and_end_before_their_join() {
+    assert!(matches!(offence("T|w(x) U|fork(T)").0, Malformed::ForkedTwice { started: true, .. }));
+    assert!(matches!(offence("T|fork(U) T|fork(U)").0, Malformed::ForkedTwice { started: false, .. }));
+    assert!(matches!(offence("T|fork(T)").0, Malformed::ForkedTwice { started: true, .. }));
+    assert!(matches!(offence("U|w(x) T|join(U) U|w(x)"), (Malformed::RunsAfterJoin { joined: 1, .. }, 2)));
+    assert!(matches!(offence("T|join(T)").0, Malformed::JoinsItself { .. }));
+}
+
+#[test]
+fn ends_match_begins() {
+    assert!(matches!(offence("T|end(b)").0, Malformed::EndWithoutBegin { .. }));
+    assert!(matches!(offence("T|begin(a) T|begin(b) T|end(a)").0, Malformed::WrongEnd { .. }));
+    assert!(matches!(offence("T|begin(a) U|end(a)").0, Malformed::EndWithoutBegin { .. }));
+}
+
+#[test]
+fn a_read_sees_the_value_last_written() {
+    let (found, at) = offence("T|w(x)||1 U|w(x)||2 T|r(x)||1");
+    assert_eq!(
+        (found, at),
+        (Malformed::WrongValue { thread: "T".into(), variable: "x".into(), found: 1, expected: 2 }, 2)
+    );
+    assert!(matches!(offence("T|u(x)||1 T|r(x)||0").0, Malformed::WrongValue { .. }));
+    kernel("T|w(x)||1 T|w(x) T|r(x)||9");
+    kernel("T|r(x)||5 T|w(x)||1 T|r(x)");
+}
+
+#[test]
+fn wakes_need_their_sleep() {
+    assert!(matches!(offence("T|wak(c)").0, Malformed::WakeWithoutSleep { .. }));
+    assert!(matches!(offence("T|slp(c) T|wak(d)").0, Malformed::WakeWithoutSleep { .. }));
+    assert!(matches!(offence("T|slp(c) U|tmo(c)").0, Malformed::WakeWithoutSleep { .. }));
+}
+
+#[test]
+fn one_name_is_not_a_condition_and_a_token() {
+    assert!(matches!(offence("T|ntf(c) U|wai(c) T|slp(c)"), (Malformed::MixedUse { now_token: false, .. }, 2)));
+    assert!(matches!(offence("T|slp(c) U|ntf(c) T|wai(c)"), (Malformed::MixedUse { now_token: true, .. }, 2)));
+    assert!(matches!(offence("U|ntf(c) U|wai(c) U|nta(c)").0, Malformed::MixedUse { .. }));
+}
+
+#[test]
+fn semaphores_are_counted() {
+    assert!(matches!(offence("T|semw(s)").0, Malformed::SemaphoreEmpty { .. }));
+    assert!(matches!(offence("T|post(s) T|semw(s) T|semw(s)"), (Malformed::SemaphoreEmpty { .. }, 2)));
+    assert!(matches!(offence("T|post(s) T|semf(s)").0, Malformed::SemaphoreNotEmpty { count: 1, .. }));
+    assert!(matches!(offence("T|semi(s)").0, Malformed::BadSemaphoreCount { .. }));
+    assert!(matches!(offence("T|semi(s)||-1").0, Malformed::BadSemaphoreCount { .. }));
+    assert!(matches!(offence("T|post(s) T|semi(s)||1").0, Malformed::BadSemaphoreCount { .. }));
+}
+
+#[test]
+fn departures_need_their_arrival() {
+    assert!(matches!(offence("T|arr(b) U|dep(b)").0, Malformed::DepartWithoutArrive { .. }));
+}
+
+/// Input events made in memory.
+struct Made {
+    names: Names,
+    events: Vec<InputEvent>,
+}
+
+impl InputSource for Made {
+    fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
+        batch.restart(0, crate::BatchPlace::Memory);
+        self.events.drain(..).for_each(|event| batch.push(event));
+        Ok(!batch.is_empty())
+    }
+    fn names(&self) -> &Names {
+        &self.names
+    }
+    fn take_names(&mut self) -> Names {
+        std::mem::take(&mut self.names)
+    }
+    fn progress(&self) -> Progress {
+        Progress { done: 0, total: None }
+    }
+}
+
+fn overlapping(events: &[(InputOp, u32, Option<i64>)]) -> Made {
+    let mut names = Names::default();
+    names.intern(crate::ObjectClass::Thread, b"T").unwrap();
+    names.intern_range(b"word", ByteRange { region: 0, start: 64, len: 4 }).unwrap();
+    names.intern_range(b"high", ByteRange { region: 0, start: 66, len: 2 }).unwrap();
+    let loc = LocId::from_number(1).unwrap();
+    let events =
+        events.iter().map(|&(op, object, value)| InputEvent { thread: ThreadId::new(0), op, object, value, loc });
+    Made { names, events: events.collect() }
+}
+
+#[test]
+fn a_wide_access_becomes_one_event_per_part_with_its_bytes() {
+    let (write, read) = (InputOp::Write(WriteOrder::Plain), InputOp::Read(ReadOrder::Plain));
+    let mut source =
+        overlapping(&[(write, 0, Some(-2)), (read, 1, Some(0xffff)), (write, 1, Some(7)), (read, 0, Some(0x7_fffe))]);
+    let trace = Trace::from_input(&mut source).unwrap();
+    let seen: Vec<_> =
+        trace.events().map(|e| (trace.variable_name(e.op.variable().unwrap()).into_owned(), e.value)).collect();
+    let expected =
+        [("word[0..2]", 0xfffe), ("high", 0xffff), ("high", 0xffff), ("high", 7), ("word[0..2]", 0xfffe), ("high", 7)];
+    assert_eq!(seen, expected.map(|(name, value)| (name.to_owned(), Some(value))));
+}
+
+#[test]
+fn values_are_compared_part_by_part() {
+    let (write, read) = (InputOp::Write(WriteOrder::Plain), InputOp::Read(ReadOrder::Plain));
+    let mut source = overlapping(&[(write, 0, Some(0)), (write, 1, Some(7)), (read, 0, Some(0))]);
+    let found = Trace::from_input(&mut source).unwrap_err();
+    assert!(
+        matches!(&found.problem, Problem::Malformed(Malformed::WrongValue { variable, .. }) if variable == "high"),
+        "{found}"
+    );
+}
+
+#[test]
+fn events_that_name_nothing_defined_are_refused() {
+    let mut source = overlapping(&[(InputOp::Acquire, 5, None)]);
+    let found = Trace::from_input(&mut source).unwrap_err();
+    assert!(matches!(found.problem, Problem::Malformed(Malformed::Undefined { what: "lock", id: 5 })), "{found}");
+    let mut source = overlapping(&[(InputOp::Branch, 0, None)]);
+    source.events[0].thread = ThreadId::new(9);
+    let found = Trace::from_input(&mut source).unwrap_err();
+    assert!(matches!(found.problem, Problem::Malformed(Malformed::Undefined { what: "thread", id: 9 })), "{found}");
+}

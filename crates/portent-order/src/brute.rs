@@ -1,0 +1,448 @@
+//! The oracle: decides goals by enumerating reorderings. Exact, slow, and as close to SEMANTICS §2 and §3 as code can be.
+//!
+//! Good for about 14 events and 4 threads. States are memoised on what the future depends on: the position of every
+//! thread, the last write of every variable, for every wait whether its notify came after its sleep, and two bits of
+//! goal progress. Nothing here is shared with the engines or with the checker.
+
+use crate::goal::{Goal, Kind, Model, Schedule, Writer};
+use portent_trace::{EventId, LockId, Mode, Op, PairingId, Reach, ThreadId, Trace, VarId};
+use std::collections::{BTreeSet, HashSet};
+
+/// A reordering that reaches the goal, or `None` if there is none.
+pub fn decide(trace: &Trace, model: Model, goal: &Goal) -> Option<Schedule> {
+    let oracle = Oracle::new(trace, model);
+    let read_too = match goal {
+        Goal::Nondeterminism { read, .. } => Some(trace.thread(*read)),
+        _ => None,
+    };
+    let path = oracle.search(&Target::Goal(goal))?;
+    Some(path.into_iter().chain(read_too).collect())
+}
+
+/// The shapes that Sinha et al. tell apart: a read `r` of write `w`, and a challenger `c`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WitnessType {
+    /// c → r → w
+    ReadBeforeWrite,
+    /// w → c → r
+    Overwritten,
+    /// c → r, and w does not happen
+    WithoutWrite,
+}
+
+/// Whether a reordering of that shape exists in which the read, last of its thread, does not see `w`.
+pub fn has_witness_type(trace: &Trace, model: Model, read: EventId, challenger: Writer, shape: WitnessType) -> bool {
+    if challenger == Writer::Init && shape == WitnessType::Overwritten {
+        return false; // Nothing comes before INIT.
+    }
+    Oracle::new(trace, model).search(&Target::Shape { read, challenger, shape }).is_some()
+}
+
+/// Every complete reordering, as event sequences in lexicographic order. Only for very small traces.
+pub fn complete_runs(trace: &Trace, model: Model) -> Vec<Vec<EventId>> {
+    let mut runs: Vec<Vec<EventId>> =
+        words(trace, model).into_iter().filter(|word| word.len() == trace.len()).collect();
+    runs.sort();
+    runs
+}
+
+/// How many reorderings there are, complete or not. Only for very small traces.
+pub fn count_prefixes(trace: &Trace, model: Model) -> usize {
+    words(trace, model).len()
+}
+
+/// How many different position vectors lie on complete reorderings.
+pub fn count_cuts(trace: &Trace, model: Model) -> usize {
+    let mut cuts = BTreeSet::new();
+    for run in complete_runs(trace, model) {
+        let mut position = vec![0; trace.threads()];
+        cuts.insert(position.clone());
+        for event in run {
+            position[trace.thread(event).index()] += 1;
+            cuts.insert(position.clone());
+        }
+    }
+    cuts.len()
+}
+
+/// Whether some reordering ends, before every thread has, in a state where nothing is enabled.
+pub fn gets_stuck(trace: &Trace, model: Model) -> bool {
+    Oracle::new(trace, model).search(&Target::Stuck).is_some()
+}
+
+fn words(trace: &Trace, model: Model) -> Vec<Vec<EventId>> {
+    let oracle = Oracle::new(trace, model);
+    let mut words = Vec::new();
+    let mut stack = vec![(oracle.start(), Vec::new())];
+    while let Some((state, word)) = stack.pop() {
+        for thread in 0..oracle.program.len() {
+            let Some(&event) = oracle.program[thread].get(state.position[thread]) else { continue };
+            if oracle.possible(&state, event) && oracle.keeps_read(&state, event) {
+                let mut longer = word.clone();
+                longer.push(event);
+                stack.push((oracle.after(&state, event), longer));
+            }
+        }
+        words.push(word);
+    }
+    words
+}
+
+/// Every goal of a kind that the trace poses, feasible or not, in order.
+pub fn candidates(trace: &Trace, kind: Kind) -> Vec<Goal> {
+    let oracle = Oracle::new(trace, Model::Sync);
+    let events: Vec<EventId> = trace.events().map(|e| e.id).collect();
+    let conflict =
+        |a: EventId, b: EventId| trace.thread(a) != trace.thread(b) && trace.op(a).conflicts_with(trace.op(b));
+    let mut goals = Vec::new();
+    match kind {
+        Kind::Race => {
+            for (i, &first) in events.iter().enumerate() {
+                for &second in &events[i + 1..] {
+                    let atomic = trace.op(first).is_atomic() && trace.op(second).is_atomic();
+                    if conflict(first, second) && !atomic {
+                        goals.push(Goal::Race { first, second });
+                    }
+                }
+            }
+        }
+        Kind::Nondeterminism => {
+            for &read in events.iter().filter(|&&e| trace.op(e).reads()) {
+                let writes = events.iter().filter(|&&c| {
+                    c != read && trace.op(c).writes() && trace.op(c).variable() == trace.op(read).variable()
+                });
+                for challenger in std::iter::once(Writer::Init).chain(writes.map(|&c| Writer::Event(c))) {
+                    if oracle.saw[read.index()] != challenger {
+                        goals.push(Goal::Nondeterminism { read, challenger });
+                    }
+                }
+            }
+        }
+        Kind::FinalValue => {
+            for variable in (0..trace.variables()).map(VarId::new) {
+                let writes =
+                    events.iter().filter(|&&e| trace.op(e).writes() && trace.op(e).variable() == Some(variable));
+                let mut writes: Vec<EventId> = writes.copied().collect();
+                writes.pop();
+                goals.extend(writes.into_iter().map(|challenger| Goal::FinalValue { variable, challenger }));
+            }
+        }
+        Kind::Atomicity => {
+            for &first in &events {
+                for &remote in events.iter().filter(|&&f| conflict(first, f)) {
+                    for &second in events.iter().filter(|&&e| e > first && conflict(remote, e)) {
+                        let block = oracle.block[first.index()];
+                        let one_block = block.is_some() && block == oracle.block[second.index()];
+                        if trace.thread(first) == trace.thread(second) && one_block {
+                            goals.push(Goal::Atomicity { first, remote, second });
+                        }
+                    }
+                }
+            }
+        }
+        Kind::Deadlock => {
+            for &first in &events {
+                oracle.cycles(&mut vec![first], &mut goals);
+            }
+        }
+        Kind::LostWakeup => {
+            goals.extend((0..trace.pairings().len()).map(|k| Goal::LostWakeup { pairing: PairingId::new(k) }));
+        }
+    }
+    goals
+}
+
+enum Target<'g> {
+    Goal(&'g Goal),
+    Shape { read: EventId, challenger: Writer, shape: WitnessType },
+    Stuck,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    position: Vec<usize>,
+    last: Vec<Writer>,
+    /// For each wait: its notify came after its sleep.
+    notified: Vec<bool>,
+    /// The remote access of an atomicity goal saw something else, so its thread has stopped.
+    remote_stopped: bool,
+    /// Since the sleep of a lost wake-up goal, a notify ran that would have woken it.
+    disturbed: bool,
+}
+
+struct Oracle<'t> {
+    trace: &'t Trace,
+    model: Model,
+    program: Vec<Vec<EventId>>,
+    /// Position of each event in its thread.
+    rank: Vec<usize>,
+    /// The write each reading event saw; meaningless for others.
+    saw: Vec<Writer>,
+    /// The outermost begin around each event.
+    block: Vec<Option<EventId>>,
+    /// Locks a thread holds before each of its positions.
+    held: Vec<Vec<Vec<(LockId, Mode)>>>,
+}
+
+impl<'t> Oracle<'t> {
+    fn new(trace: &'t Trace, model: Model) -> Self {
+        let threads = trace.threads();
+        let mut oracle = Oracle {
+            trace,
+            model,
+            program: vec![Vec::new(); threads],
+            rank: Vec::new(),
+            saw: Vec::new(),
+            block: Vec::new(),
+            held: vec![vec![Vec::new()]; threads],
+        };
+        let mut last = vec![Writer::Init; trace.variables()];
+        let mut open = vec![None; threads];
+        for event in trace.events() {
+            let t = event.thread.index();
+            oracle.rank.push(oracle.program[t].len());
+            oracle.program[t].push(event.id);
+            oracle.saw.push(event.op.variable().map_or(Writer::Init, |x| last[x.index()]));
+            if let (true, Some(x)) = (event.op.writes(), event.op.variable()) {
+                last[x.index()] = Writer::Event(event.id);
+            }
+            match event.op {
+                Op::Begin(_) => open[t] = Some(event.id),
+                Op::End(_) => open[t] = None,
+                _ => {}
+            }
+            oracle.block.push(open[t]);
+            let mut held = oracle.held[t].last().cloned().unwrap_or_default();
+            match event.op {
+                Op::Acquire(lock, mode) => held.push((lock, mode)),
+                Op::Release(lock, mode) => held.retain(|h| *h != (lock, mode)),
+                _ => {}
+            }
+            oracle.held[t].push(held);
+        }
+        oracle
+    }
+
+    fn start(&self) -> State {
+        State {
+            position: vec![0; self.program.len()],
+            last: vec![Writer::Init; self.trace.variables()],
+            notified: vec![false; self.trace.pairings().len()],
+            remote_stopped: false,
+            disturbed: false,
+        }
+    }
+
+    fn done(&self, state: &State, event: EventId) -> bool {
+        self.rank[event.index()] < state.position[self.trace.thread(event).index()]
+    }
+
+    fn next(&self, state: &State, event: EventId) -> bool {
+        self.rank[event.index()] == state.position[self.trace.thread(event).index()]
+    }
+
+    fn complete(&self, state: &State) -> bool {
+        (0..self.program.len()).all(|t| state.position[t] == self.program[t].len())
+    }
+
+    /// Whether a thread has run all its events or cannot go on.
+    fn stuck(&self, state: &State, thread: usize) -> bool {
+        let next = self.program[thread].get(state.position[thread]);
+        next.is_none_or(|&e| !(self.possible(state, e) && self.keeps_read(state, e)))
+    }
+
+    /// Whether another thread holds the lock in a mode that excludes `mode`.
+    fn held_by_other(&self, state: &State, thread: ThreadId, lock: LockId, mode: Mode) -> bool {
+        (0..self.program.len()).filter(|&t| t != thread.index()).any(|t| {
+            let held = &self.held[t][state.position[t]];
+            held.iter().any(|&(l, m)| l == lock && m.conflicts_with(mode))
+        })
+    }
+
+    /// Enabled, reads aside.
+    fn possible(&self, state: &State, event: EventId) -> bool {
+        let thread = self.trace.thread(event);
+        match self.trace.op(event) {
+            Op::Acquire(lock, mode) => !self.held_by_other(state, thread, lock, mode),
+            Op::Busy(lock, mode) => self.held_by_other(state, thread, lock, mode),
+            Op::Receive(token) => self.trace.senders(token).iter().all(|&send| self.done(state, send)),
+            Op::Wake(_) => self.trace.pairing_of_wake(event).is_none_or(|k| state.notified[k.index()]),
+            _ => true,
+        }
+    }
+
+    /// Whether the event, if it reads, reads what the model wants.
+    fn keeps_read(&self, state: &State, event: EventId) -> bool {
+        self.model == Model::Sync || self.sees_the_same(state, event)
+    }
+
+    fn sees_the_same(&self, state: &State, event: EventId) -> bool {
+        match self.trace.op(event) {
+            Op::Read(x, _) | Op::Update(x, _) => state.last[x.index()] == self.saw[event.index()],
+            _ => true,
+        }
+    }
+
+    /// The state after an event, goal progress aside.
+    fn after(&self, state: &State, event: EventId) -> State {
+        let mut after = state.clone();
+        after.position[self.trace.thread(event).index()] += 1;
+        match self.trace.op(event) {
+            Op::Write(x, _) | Op::Update(x, _) => after.last[x.index()] = Writer::Event(event),
+            Op::Notify(..) => {
+                for &k in self.trace.woken_by(event) {
+                    after.notified[k.index()] = self.done(state, self.trace.pairings()[k.index()].sleep);
+                }
+            }
+            _ => {}
+        }
+        after
+    }
+
+    /// The state after an event if it is possible, allowed by the model and no dead end for the target.
+    fn step(&self, state: &State, event: EventId, target: &Target<'_>) -> Option<State> {
+        if !self.possible(state, event) {
+            return None;
+        }
+        match *target {
+            Target::Goal(&Goal::Atomicity { first, remote, second }) => {
+                let thread = self.trace.thread(event);
+                if thread == self.trace.thread(remote) && state.remote_stopped {
+                    return None;
+                }
+                let in_order = match event {
+                    e if e == remote => self.done(state, first) && !self.done(state, second),
+                    e if e == second => self.done(state, remote),
+                    _ => true,
+                };
+                let free = event == remote || event == second;
+                if !in_order || !(free || self.keeps_read(state, event)) {
+                    return None;
+                }
+                let mut after = self.after(state, event);
+                after.remote_stopped |= event == remote && !self.keeps_read(state, event);
+                Some(after)
+            }
+            Target::Goal(&Goal::LostWakeup { pairing }) => {
+                let pairing = self.trace.pairings()[pairing.index()];
+                if !self.keeps_read(state, event) || (event == pairing.sleep && !self.done(state, pairing.notify)) {
+                    return None;
+                }
+                let mut after = self.after(state, event);
+                if let Op::Notify(condition, reach) = self.trace.op(event) {
+                    let wakes_another = reach == Reach::One && !self.trace.woken_by(event).is_empty();
+                    after.disturbed |=
+                        condition == pairing.condition && self.done(state, pairing.sleep) && !wakes_another;
+                }
+                Some(after)
+            }
+            Target::Shape { read, challenger, shape } => {
+                let w = self.saw[read.index()];
+                let happened = |x: Writer| matches!(x, Writer::Event(e) if self.done(state, e)) || x == Writer::Init;
+                let allowed = if event == read {
+                    happened(challenger) && !self.sees_the_same(state, read)
+                } else if self.trace.thread(event) == self.trace.thread(read) && self.done(state, read) {
+                    false
+                } else if Writer::Event(event) == w {
+                    match shape {
+                        WitnessType::ReadBeforeWrite => self.done(state, read),
+                        WitnessType::Overwritten => true,
+                        WitnessType::WithoutWrite => false,
+                    }
+                } else {
+                    let early = Writer::Event(event) == challenger && shape == WitnessType::Overwritten && !happened(w);
+                    !early
+                };
+                (allowed && (event == read || self.keeps_read(state, event))).then(|| self.after(state, event))
+            }
+            Target::Goal(_) | Target::Stuck => self.keeps_read(state, event).then(|| self.after(state, event)),
+        }
+    }
+
+    fn reached(&self, state: &State, target: &Target<'_>) -> bool {
+        match *target {
+            Target::Goal(&Goal::Race { first, second }) => self.next(state, first) && self.next(state, second),
+            Target::Goal(&Goal::Nondeterminism { read, challenger }) => {
+                let Some(x) = self.trace.op(read).variable() else { return false };
+                self.next(state, read) && state.last[x.index()] == challenger
+            }
+            Target::Stuck => !self.complete(state) && (0..self.program.len()).all(|t| self.stuck(state, t)),
+            Target::Goal(&Goal::FinalValue { variable, challenger }) => {
+                self.complete(state) && state.last[variable.index()] == Writer::Event(challenger)
+            }
+            Target::Goal(&Goal::Atomicity { second, .. }) => self.done(state, second),
+            Target::Goal(Goal::Deadlock { waiting }) => {
+                waiting.iter().all(|&e| self.next(state, e)) && self.is_cycle(waiting)
+            }
+            Target::Goal(&Goal::LostWakeup { pairing }) => {
+                let pairing = self.trace.pairings()[pairing.index()];
+                let sleeper = self.trace.thread(pairing.sleep).index();
+                let others_stuck = (0..self.program.len()).all(|t| t == sleeper || self.stuck(state, t));
+                self.next(state, pairing.wake) && !state.disturbed && others_stuck
+            }
+            Target::Shape { read, shape, .. } => {
+                let written = match self.saw[read.index()] {
+                    Writer::Init => shape != WitnessType::ReadBeforeWrite,
+                    Writer::Event(w) => self.done(state, w) == (shape != WitnessType::WithoutWrite),
+                };
+                let init_is_not_left_out = self.saw[read.index()] != Writer::Init || shape != WitnessType::WithoutWrite;
+                self.done(state, read) && written && init_is_not_left_out
+            }
+        }
+    }
+
+    /// Each acquire waits for a lock that the thread of the next one holds at its own acquire.
+    fn is_cycle(&self, waiting: &[EventId]) -> bool {
+        (0..waiting.len()).all(|i| self.waits_for(waiting[i], waiting[(i + 1) % waiting.len()]))
+    }
+
+    fn waits_for(&self, acquire: EventId, holder: EventId) -> bool {
+        let Op::Acquire(lock, mode) = self.trace.op(acquire) else { return false };
+        let held = &self.held[self.trace.thread(holder).index()][self.rank[holder.index()]];
+        held.iter().any(|&(l, m)| l == lock && m.conflicts_with(mode))
+    }
+
+    /// Every cycle that starts with `path`, whose first event is its lowest.
+    fn cycles(&self, path: &mut Vec<EventId>, goals: &mut Vec<Goal>) {
+        let (first, last) = (path[0], path[path.len() - 1]);
+        if path.len() > 1 && self.waits_for(last, first) {
+            goals.push(Goal::Deadlock { waiting: path.clone() });
+        }
+        for event in self.trace.events().filter(|e| e.id > first && matches!(e.op, Op::Acquire(..))) {
+            let new_thread = path.iter().all(|&e| self.trace.thread(e) != event.thread);
+            if new_thread && self.waits_for(last, event.id) {
+                path.push(event.id);
+                self.cycles(path, goals);
+                path.pop();
+            }
+        }
+    }
+
+    /// A path to a state that reaches the target: depth first, every state once.
+    fn search(&self, target: &Target<'_>) -> Option<Vec<ThreadId>> {
+        let mut seen = HashSet::new();
+        let mut path = Vec::new();
+        self.visit(self.start(), target, &mut seen, &mut path).then_some(path)
+    }
+
+    fn visit(&self, state: State, target: &Target<'_>, seen: &mut HashSet<State>, path: &mut Vec<ThreadId>) -> bool {
+        if self.reached(&state, target) {
+            return true;
+        }
+        if seen.contains(&state) {
+            return false;
+        }
+        for thread in 0..self.program.len() {
+            let Some(&event) = self.program[thread].get(state.position[thread]) else { continue };
+            if let Some(after) = self.step(&state, event, target) {
+                path.push(ThreadId::new(thread));
+                if self.visit(after, target, seen, path) {
+                    return true;
+                }
+                path.pop();
+            }
+        }
+        seen.insert(state);
+        false
+    }
+}

@@ -1,0 +1,283 @@
+//! The independent checker: replays a schedule against the rules of SEMANTICS §2 and §3, one step at a time.
+//!
+//! No finding leaves Portent without passing it, so it is short, linear, and shares no code with the engines, not even
+//! reads-from or lock ownership: it works both out for itself from the trace.
+
+use crate::goal::{Goal, Model, Schedule, Writer};
+use portent_trace::{EventId, Mode, Op, Pairing, Reach, ThreadId, Trace};
+use std::collections::HashMap;
+
+/// Why a schedule is no witness: the step (from 0; the length of the schedule for its end) and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// Where in the schedule.
+    pub step: u64,
+    /// What is wrong there.
+    pub why: String,
+}
+
+impl std::fmt::Display for Rejected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "step {}: {}", self.step, self.why)
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+/// Checks one schedule; see [`Checker`] for many schedules of one trace.
+pub fn check(trace: &Trace, model: Model, goal: &Goal, witness: &Schedule) -> Result<(), Rejected> {
+    Checker::new(trace).check(model, goal, witness)
+}
+
+/// What the checker knows of a trace before it sees a schedule.
+pub struct Checker<'t> {
+    trace: &'t Trace,
+    /// The events of each thread, in program order.
+    program: Vec<Vec<EventId>>,
+    /// The write before each access of its variable: what it saw, if it reads.
+    saw: Vec<Writer>,
+    /// The last write of each variable.
+    last: Vec<Writer>,
+}
+
+/// The state of a replay.
+struct Replay<'c, 't> {
+    checker: &'c Checker<'t>,
+    model: Model,
+    position: Vec<usize>,
+    /// The steps at which sleeps, notifies and the goal's accesses were executed.
+    when: HashMap<EventId, u64>,
+    /// The last write of each variable.
+    memory: Vec<Writer>,
+    holders: Vec<Vec<(ThreadId, Mode)>>,
+    /// How many sends of each token were executed.
+    sent: Vec<usize>,
+    stopped: Vec<bool>,
+}
+
+impl<'t> Checker<'t> {
+    /// Prepares to check schedules of a trace.
+    pub fn new(trace: &'t Trace) -> Self {
+        let mut program = vec![Vec::new(); trace.threads()];
+        let mut saw = Vec::with_capacity(trace.len());
+        let mut last = vec![Writer::Init; trace.variables()];
+        for event in trace.events() {
+            program[event.thread.index()].push(event.id);
+            saw.push(event.op.variable().map_or(Writer::Init, |x| last[x.index()]));
+            if let (true, Some(x)) = (event.op.writes(), event.op.variable()) {
+                last[x.index()] = Writer::Event(event.id);
+            }
+        }
+        Checker { trace, program, saw, last }
+    }
+
+    /// Whether `witness` is a reordering of the trace in `model` that reaches `goal`.
+    pub fn check(&self, model: Model, goal: &Goal, witness: &Schedule) -> Result<(), Rejected> {
+        self.is_a_goal(goal).map_err(|why| Rejected { step: 0, why: format!("not a goal: {why}") })?;
+        let mut replay = Replay {
+            checker: self,
+            model,
+            position: vec![0; self.program.len()],
+            when: HashMap::new(),
+            memory: vec![Writer::Init; self.trace.variables()],
+            holders: vec![Vec::new(); self.trace.locks()],
+            sent: vec![0; self.trace.tokens()],
+            stopped: vec![false; self.program.len()],
+        };
+        let mut step = 0;
+        for thread in witness.steps() {
+            replay.execute(thread, goal, step).map_err(|why| Rejected { step, why })?;
+            step += 1;
+        }
+        replay.reached(goal).map_err(|why| Rejected { step, why })
+    }
+
+    /// Whether the goal's events are of the right kind at all.
+    fn is_a_goal(&self, goal: &Goal) -> Result<(), String> {
+        let (op, thread) = (|e| self.trace.op(e), |e| self.trace.thread(e));
+        let conflict = |a: EventId, b: EventId| thread(a) != thread(b) && op(a).conflicts_with(op(b));
+        match *goal {
+            Goal::Race { first, second } => {
+                ensure(conflict(first, second), "the two do not conflict")?;
+                ensure(!(op(first).is_atomic() && op(second).is_atomic()), "both are atomic")
+            }
+            Goal::Nondeterminism { read, challenger } => {
+                ensure(op(read).reads(), "the event does not read")?;
+                ensure(self.saw[read.index()] != challenger, "that is what it saw")?;
+                let Writer::Event(c) = challenger else { return Ok(()) };
+                ensure(c != read && op(c).writes() && op(c).variable() == op(read).variable(), "no write it could see")
+            }
+            Goal::FinalValue { variable, challenger } => {
+                ensure(
+                    op(challenger).writes() && op(challenger).variable() == Some(variable),
+                    "no write of the variable",
+                )?;
+                ensure(self.last[variable.index()] != Writer::Event(challenger), "that is what it held")
+            }
+            Goal::Atomicity { first, remote, second } => {
+                ensure(
+                    conflict(first, remote) && conflict(remote, second),
+                    "the remote access does not conflict with both",
+                )?;
+                ensure(thread(first) == thread(second) && first < second, "the block's accesses are not in order")?;
+                ensure(self.in_one_block(first, second), "the two are not in one atomic block")
+            }
+            Goal::Deadlock { ref waiting } => {
+                let mut threads: Vec<ThreadId> = waiting.iter().map(|&e| thread(e)).collect();
+                threads.sort();
+                threads.dedup();
+                ensure(waiting.len() > 1 && threads.len() == waiting.len(), "not a cycle of distinct threads")?;
+                ensure(waiting.iter().all(|&e| matches!(op(e), Op::Acquire(..))), "not all are acquires")
+            }
+            Goal::LostWakeup { pairing } => ensure(pairing.index() < self.trace.pairings().len(), "no such wait"),
+        }
+    }
+
+    fn in_one_block(&self, first: EventId, second: EventId) -> bool {
+        let program = &self.program[self.trace.thread(first).index()];
+        let at = |event: EventId| program.partition_point(|&e| e < event);
+        let mark = |e: &EventId| matches!(self.trace.op(*e), Op::Begin(_) | Op::End(_));
+        let opened = program[..at(first)].iter().rev().find(|e| mark(e));
+        opened.is_some_and(|&e| matches!(self.trace.op(e), Op::Begin(_)))
+            && !program[at(first)..at(second)].iter().any(|e| mark(e))
+    }
+}
+
+fn ensure(holds: bool, otherwise: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise.into()) }
+}
+
+impl Replay<'_, '_> {
+    fn next(&self, thread: ThreadId) -> Option<EventId> {
+        self.checker.program[thread.index()].get(self.position[thread.index()]).copied()
+    }
+    fn pairing(&self, index: usize) -> Pairing {
+        self.checker.trace.pairings()[index]
+    }
+
+    /// Why the event cannot happen now, reads aside; `None` if it can.
+    fn blocked(&self, event: EventId) -> Option<String> {
+        let trace = self.checker.trace;
+        let thread = trace.thread(event);
+        let held = |lock: usize, mode: Mode| {
+            self.holders[lock].iter().any(|(holder, holding)| *holder != thread && holding.conflicts_with(mode))
+        };
+        match trace.op(event) {
+            Op::Acquire(lock, mode) => held(lock.index(), mode).then(|| "the lock is held by another thread".into()),
+            Op::Busy(lock, mode) => (!held(lock.index(), mode)).then(|| "no other thread holds the lock".into()),
+            Op::Receive(token) => {
+                (self.sent[token.index()] < trace.senders(token).len()).then(|| "its token is not sent".into())
+            }
+            Op::Wake(_) => {
+                let pairing = self.pairing(trace.pairing_of_wake(event)?.index());
+                let order = (self.when.get(&pairing.sleep), self.when.get(&pairing.notify));
+                (!matches!(order, (Some(sleep), Some(notify)) if sleep < notify)).then(|| "it is not notified".into())
+            }
+            _ => None,
+        }
+    }
+
+    /// Why the event cannot read what it would read now; `None` if it can.
+    fn misread(&self, event: EventId) -> Option<String> {
+        let op = self.checker.trace.op(event);
+        let kept = self.model == Model::Sync || !op.reads();
+        let sees = self.memory[op.variable()?.index()];
+        (!kept && sees != self.checker.saw[event.index()]).then(|| "it would read another write".into())
+    }
+
+    fn execute(&mut self, thread: ThreadId, goal: &Goal, step: u64) -> Result<(), String> {
+        let known = thread.index() < self.position.len();
+        let event = known.then(|| self.next(thread)).flatten().ok_or("the thread has no further event")?;
+        ensure(!self.stopped[thread.index()], "the thread stopped at a changed read")?;
+        if let Some(why) = self.blocked(event) {
+            return Err(why);
+        }
+        if let Some(why) = self.misread(event) {
+            let free = match *goal {
+                Goal::Nondeterminism { read, .. } => event == read,
+                Goal::Atomicity { remote, second, .. } => event == remote || event == second,
+                _ => false,
+            };
+            ensure(free, &why)?;
+            self.stopped[thread.index()] = true;
+        }
+        if let Goal::Nondeterminism { read, challenger } = *goal
+            && event == read
+        {
+            let variable = self.checker.trace.op(read).variable().ok_or("the event does not read")?;
+            ensure(self.memory[variable.index()] == challenger, "the read does not see the challenger")?;
+        }
+        match self.checker.trace.op(event) {
+            Op::Write(x, _) | Op::Update(x, _) => self.memory[x.index()] = Writer::Event(event),
+            Op::Acquire(lock, mode) => self.holders[lock.index()].push((thread, mode)),
+            Op::Release(lock, mode) => self.holders[lock.index()].retain(|h| *h != (thread, mode)),
+            Op::Send(token) => self.sent[token.index()] += 1,
+            Op::Sleep(_) | Op::Notify(..) => drop(self.when.insert(event, step)),
+            _ => {}
+        }
+        if let Goal::Atomicity { first, remote, second } = *goal
+            && [first, remote, second].contains(&event)
+        {
+            self.when.insert(event, step);
+        }
+        self.position[thread.index()] += 1;
+        Ok(())
+    }
+
+    /// Whether the goal is reached after the last step.
+    fn reached(&self, goal: &Goal) -> Result<(), String> {
+        let trace = self.checker.trace;
+        let is_next = |event: EventId| self.next(trace.thread(event)) == Some(event);
+        match *goal {
+            Goal::Race { first, second } => ensure(is_next(first) && is_next(second), "the two are not both next"),
+            Goal::Nondeterminism { read, .. } => {
+                let after = self.position[trace.thread(read).index()];
+                let last = self.checker.program[trace.thread(read).index()].get(after.wrapping_sub(1));
+                ensure(last == Some(&read), "the read is not the last event of its thread")
+            }
+            Goal::FinalValue { variable, challenger } => {
+                ensure(trace.thread_ids().all(|t| self.next(t).is_none()), "the reordering is not complete")?;
+                ensure(self.memory[variable.index()] == Writer::Event(challenger), "another write is the last")
+            }
+            Goal::Atomicity { first, remote, second } => {
+                let when = [first, remote, second].map(|event| self.when.get(&event));
+                let [Some(a), Some(f), Some(b)] = when else { return Err("not all three were executed".into()) };
+                ensure(a < f && f < b, "the remote access is not between the two")
+            }
+            Goal::Deadlock { ref waiting } => {
+                for (i, &event) in waiting.iter().enumerate() {
+                    let holder = trace.thread(waiting[(i + 1) % waiting.len()]);
+                    let Op::Acquire(lock, mode) = trace.op(event) else { return Err("not an acquire".into()) };
+                    let mut holdings = self.holders[lock.index()].iter();
+                    ensure(is_next(event), "a thread of the cycle is not at its acquire")?;
+                    ensure(
+                        holdings.any(|(t, m)| *t == holder && m.conflicts_with(mode)),
+                        "a lock of the cycle is not held by the next thread",
+                    )?;
+                }
+                Ok(())
+            }
+            Goal::LostWakeup { pairing } => self.lost(self.pairing(pairing.index())),
+        }
+    }
+
+    fn lost(&self, Pairing { condition, sleep, notify, wake }: Pairing) -> Result<(), String> {
+        let trace = self.checker.trace;
+        let (Some(slept), Some(notified)) = (self.when.get(&sleep), self.when.get(&notify)) else {
+            return Err("its sleep or its notify was not executed".into());
+        };
+        ensure(notified < slept, "the notify did not come too early")?;
+        let sleeper = trace.thread(sleep);
+        ensure(self.next(sleeper) == Some(wake), "the sleeper is not at its wake")?;
+        for (&event, when) in &self.when {
+            // A notify-one that woke another sleeper would wake that one again; any other would wake ours.
+            let Op::Notify(on, reach) = trace.op(event) else { continue };
+            let wakes_another = reach == Reach::One && !trace.woken_by(event).is_empty();
+            ensure(on != condition || when < slept || wakes_another, "another notify would wake it")?;
+        }
+        let stuck = |t: ThreadId| {
+            self.stopped[t.index()] || self.next(t).is_none_or(|e| self.blocked(e).or(self.misread(e)).is_some())
+        };
+        ensure(trace.thread_ids().all(|t| t == sleeper || stuck(t)), "another thread can go on")
+    }
+}

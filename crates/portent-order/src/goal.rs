@@ -1,0 +1,207 @@
+//! Questions and answers: models, goals, schedules and verdicts (SEMANTICS §2 and §3).
+
+use portent_trace::{EventId, PairingId, ThreadId, VarId};
+use std::fmt;
+
+/// What a read in a reordering must see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Model {
+    /// Anything: may predict what the program cannot do.
+    Sync,
+    /// The write it saw in the trace, except for the reads that the goal itself changes.
+    Reads,
+}
+
+impl Model {
+    /// Every model.
+    pub const ALL: [Model; 2] = [Model::Sync, Model::Reads];
+    /// The model's name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Model::Sync => "sync",
+            Model::Reads => "reads",
+        }
+    }
+}
+
+/// Where a read's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Writer {
+    /// The implicit initial write, before everything.
+    Init,
+    /// A write or update of the trace.
+    Event(EventId),
+}
+
+/// The kinds of goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Race,
+    Nondeterminism,
+    FinalValue,
+    Atomicity,
+    Deadlock,
+    LostWakeup,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 6] =
+        [Kind::Race, Kind::Nondeterminism, Kind::FinalValue, Kind::Atomicity, Kind::Deadlock, Kind::LostWakeup];
+    /// The kind in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Race => "race",
+            Kind::Nondeterminism => "nondeterminism",
+            Kind::FinalValue => "final value",
+            Kind::Atomicity => "atomicity",
+            Kind::Deadlock => "deadlock",
+            Kind::LostWakeup => "lost wake-up",
+        }
+    }
+}
+
+/// What a reordering should reach.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Goal {
+    /// Two conflicting accesses, not both atomic, are both next at the same time.
+    Race {
+        /// The access that comes first in the trace.
+        first: EventId,
+        /// The other.
+        second: EventId,
+    },
+    /// A read executes, last of its thread, when the last write of its variable is another than the one it saw.
+    Nondeterminism {
+        /// The read (or update).
+        read: EventId,
+        /// What it could see.
+        challenger: Writer,
+    },
+    /// After a complete reordering, the last write of a variable is another than in the trace.
+    FinalValue {
+        /// The variable.
+        variable: VarId,
+        /// The write that could be last.
+        challenger: EventId,
+    },
+    /// `first`, `remote` and `second` execute in this order, though `first` and `second` are in one atomic block and
+    /// `remote`, of another thread, conflicts with both.
+    Atomicity {
+        /// Earlier access in the block.
+        first: EventId,
+        /// Access of the other thread.
+        remote: EventId,
+        /// Later access in the block.
+        second: EventId,
+    },
+    /// Each acquire is next and waits for a lock that the thread of the one after it (cyclically) holds.
+    Deadlock {
+        /// The acquires, each waiting on the next.
+        waiting: Vec<EventId>,
+    },
+    /// A notify runs before the sleep it should end, and nothing else can happen.
+    LostWakeup {
+        /// The wait that is never ended.
+        pairing: PairingId,
+    },
+}
+
+impl Goal {
+    /// The kind of the goal.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Goal::Race { .. } => Kind::Race,
+            Goal::Nondeterminism { .. } => Kind::Nondeterminism,
+            Goal::FinalValue { .. } => Kind::FinalValue,
+            Goal::Atomicity { .. } => Kind::Atomicity,
+            Goal::Deadlock { .. } => Kind::Deadlock,
+            Goal::LostWakeup { .. } => Kind::LostWakeup,
+        }
+    }
+}
+
+/// A thread running for a number of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// Who runs.
+    pub thread: ThreadId,
+    /// How many kernel events it executes.
+    pub steps: u32,
+}
+
+/// A reordering: which thread executes its next event, step by step, in run-length form.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Schedule {
+    runs: Vec<Run>,
+}
+
+impl Schedule {
+    /// Appends one event of `thread`.
+    pub fn push(&mut self, thread: ThreadId) {
+        match self.runs.last_mut() {
+            Some(run) if run.thread == thread && run.steps < u32::MAX => run.steps += 1,
+            _ => self.runs.push(Run { thread, steps: 1 }),
+        }
+    }
+    /// The runs, in order.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+    /// How many events are executed.
+    pub fn len(&self) -> u64 {
+        self.runs.iter().map(|run| u64::from(run.steps)).sum()
+    }
+    /// Whether nothing is executed.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+    /// How often one thread makes way for another.
+    pub fn switches(&self) -> usize {
+        self.runs.len().saturating_sub(1)
+    }
+    /// The thread of each step.
+    pub fn steps(&self) -> impl Iterator<Item = ThreadId> {
+        self.runs.iter().flat_map(|run| std::iter::repeat_n(run.thread, run.steps as usize))
+    }
+}
+
+impl FromIterator<ThreadId> for Schedule {
+    fn from_iter<I: IntoIterator<Item = ThreadId>>(threads: I) -> Self {
+        let mut schedule = Schedule::default();
+        threads.into_iter().for_each(|thread| schedule.push(thread));
+        schedule
+    }
+}
+
+/// The answer to "can some reordering reach this goal?".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Yes, by this schedule.
+    Feasible(Schedule),
+    /// No reordering does.
+    Infeasible,
+    /// Not decided within the budget; the text says which budget.
+    Unknown(String),
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_are_run_length_coded() {
+        let threads = [0, 0, 1, 1, 1, 0].map(ThreadId::new);
+        let schedule: Schedule = threads.into_iter().collect();
+        assert_eq!(schedule.runs().len(), 3);
+        assert_eq!((schedule.len(), schedule.switches()), (6, 2));
+        assert_eq!(schedule.steps().collect::<Vec<_>>(), threads);
+    }
+}
