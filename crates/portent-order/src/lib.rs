@@ -8,6 +8,7 @@
 
 pub mod brute;
 mod check;
+pub mod engine;
 mod goal;
 
 pub use check::{Checker, Rejected, check};

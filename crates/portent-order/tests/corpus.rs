@@ -6,7 +6,7 @@
 //! write the file without `[answers]` and run with `PORTENT_BLESS=1`; then read what was added.
 
 use portent_order::brute::{self, WitnessType};
-use portent_order::{Goal, Kind, Model, Verdict, Writer, check};
+use portent_order::{Goal, Kind, Model, Verdict, Writer, check, engine};
 use portent_trace::{EventId, Op, Trace};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 type Engine = fn(&Trace, Model, &Goal) -> Verdict;
 
 /// Every engine there is. New ones are added here and nowhere else.
-const ENGINES: &[(&str, Engine)] = &[("brute", |trace, model, goal| match brute::decide(trace, model, goal) {
+const ENGINES: &[(&str, Engine)] = &[("order", engine::decide), ("brute", |trace, model, goal| match brute::decide(trace, model, goal) {
     Some(witness) => Verdict::Feasible(witness),
     None => Verdict::Infeasible,
 })];

@@ -1,0 +1,260 @@
+//! The order engine: decides goals exactly, in windows of a trace, in three tiers.
+//!
+//! 1. **Filters**: the past of the goal's events (vector clocks) and the locks held at them.
+//! 2. **Saturation** ([`saturate`]): the closure of what the goal needs; then the observed order for what is left open.
+//! 3. **Search** ([`search`]): conflict-driven, for what saturation leaves undecided; a budget that runs out is `Unknown`.
+//!
+//! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as SEMANTICS §4 and §6 say: the past
+//! of the goal only, scopes open at the cut, and reuse of what was learnt through clauses that bind inside the witness.
+
+mod saturate;
+mod search;
+mod simulate;
+mod target;
+mod theory;
+mod window;
+
+use crate::goal::{Goal, Model, Schedule, Verdict};
+use portent_trace::{EventId, Trace};
+use saturate::Saturation;
+use search::{Found, Limits, Search};
+use simulate::{Order, Simulator};
+use std::time::Instant;
+use target::Target;
+use window::{Node, Prefix, Window};
+
+/// What each tier did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tiers {
+    /// Questions asked.
+    pub queries: u64,
+    /// Settled by clocks and locksets.
+    pub filtered: u64,
+    /// Found infeasible by saturation.
+    pub saturated: u64,
+    /// Found feasible by the observed order after saturation.
+    pub observed: u64,
+    /// Settled by search.
+    pub searched: u64,
+    /// Not settled within the budget.
+    pub unknown: u64,
+    /// Decisions of the search.
+    pub decisions: u64,
+    /// Conflicts of the search.
+    pub conflicts: u64,
+    /// Clauses the search holds, made for one question and used for all.
+    pub clauses: u64,
+}
+
+/// How much effort one question may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Conflicts of the search.
+    pub conflicts: u64,
+    /// When to stop altogether.
+    pub deadline: Option<Instant>,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Effort { conflicts: 20_000, deadline: None }
+    }
+}
+
+/// The events of a trace that an engine looks at.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// First event.
+    pub first: usize,
+    /// How many.
+    pub len: usize,
+}
+
+/// Answers one question about a whole trace. Build an [`Engine`] to ask many.
+pub fn decide(trace: &Trace, model: Model, goal: &Goal) -> Verdict {
+    let view = View::whole(trace, model);
+    Engine::new(&view).decide(goal, Effort::default())
+}
+
+/// A window of a trace, prepared for an [`Engine`].
+pub struct View<'t> {
+    window: Window<'t>,
+}
+
+impl<'t> View<'t> {
+    /// The whole trace as one window.
+    pub fn whole(trace: &'t Trace, model: Model) -> Self {
+        View { window: Window::open(trace, model, &Prefix::default(), trace.len()) }
+    }
+    /// The windows of `len` events that overlap by half and cover the trace.
+    pub fn windows(trace: &'t Trace, model: Model, len: usize) -> impl Iterator<Item = View<'t>> {
+        let len = len.max(2);
+        let mut prefix = Prefix::default();
+        let mut next = Some(0);
+        std::iter::from_fn(move || {
+            let first = next?;
+            prefix.advance(trace, first);
+            let window = Window::open(trace, model, &prefix, len);
+            next = (first + len < trace.len()).then_some(first + len / 2);
+            Some(View { window })
+        })
+    }
+    /// The events it covers.
+    pub fn span(&self) -> Span {
+        Span { first: self.window.first, len: self.window.len() }
+    }
+}
+
+/// Decides goals whose events are in one window.
+pub struct Engine<'v, 't> {
+    window: &'v Window<'t>,
+    saturation: Saturation<'v, 't>,
+    search: Option<Search<'v, 't>>,
+    simulator: Simulator,
+    tiers: Tiers,
+}
+
+/// How a target was settled.
+enum Settled {
+    Order(Vec<Node>),
+    Impossible,
+    OutOfBudget,
+}
+
+impl<'v, 't> Engine<'v, 't> {
+    /// An engine for a window.
+    pub fn new(view: &'v View<'t>) -> Self {
+        Self::on(&view.window)
+    }
+
+    fn on(window: &'v Window<'t>) -> Self {
+        let saturation = Saturation::new(window);
+        Engine { window, saturation, search: None, simulator: Simulator::default(), tiers: Tiers::default() }
+    }
+
+    /// What the tiers have done so far.
+    pub fn tiers(&self) -> Tiers {
+        let mut tiers = self.tiers;
+        if let Some(search) = &self.search {
+            tiers.decisions += search.decisions();
+            tiers.conflicts += search.conflicts();
+            tiers.clauses += search.clauses();
+        }
+        tiers
+    }
+
+    /// Decides a goal. All its events must be in the window; if one is not, the answer is `Unknown`.
+    pub fn decide(&mut self, goal: &Goal, effort: Effort) -> Verdict {
+        self.tiers.queries += 1;
+        let Some(targets) = target::targets(self.window, goal) else {
+            self.tiers.unknown += 1;
+            return Verdict::Unknown("window".into());
+        };
+        let mut undecided = false;
+        for target in &targets {
+            let settled = match target.freed {
+                Some(update) => {
+                    let freed = self.window.freeing(update);
+                    let mut engine = Engine::on(&freed);
+                    let settled = engine.settle(target, effort);
+                    self.tiers.add(&engine.tiers());
+                    settled
+                }
+                None => self.settle(target, effort),
+            };
+            match settled {
+                Settled::Order(order) => return Verdict::Feasible(self.schedule(target, &order)),
+                Settled::Impossible => {}
+                Settled::OutOfBudget => undecided = true,
+            }
+        }
+        let cut_off = self.window.first + self.window.len() < self.window.trace.len();
+        if undecided {
+            self.tiers.unknown += 1;
+            return Verdict::Unknown("budget".into());
+        }
+        if cut_off && matches!(goal, Goal::LostWakeup { .. }) {
+            // Whether the others are stuck depends on events behind the window.
+            return Verdict::Unknown("window".into());
+        }
+        Verdict::Infeasible
+    }
+
+    fn settle(&mut self, target: &Target, effort: Effort) -> Settled {
+        if target.is_contradictory() || self.share_a_lock(target) {
+            self.tiers.filtered += 1;
+            return Settled::Impossible;
+        }
+        let mark = self.saturation.mark();
+        if self.saturation.close(target).is_err() {
+            self.saturation.undo(&mark);
+            self.tiers.saturated += 1;
+            return Settled::Impossible;
+        }
+        if target.lost.is_none() {
+            let order = Order { rows: self.saturation.clock(), stride: self.window.chains };
+            let ordered = self.simulator.run(self.window, &order, self.saturation.cut()).is_ok();
+            let reached = target.last.is_none_or(|(x, last)| ordered && self.simulator.last_write(x) == last);
+            if ordered && reached {
+                self.saturation.undo(&mark);
+                self.tiers.observed += 1;
+                return Settled::Order(self.simulator.order().to_vec());
+            }
+        }
+        self.saturation.undo(&mark);
+        let search = self.search.get_or_insert_with(|| Search::new(self.window));
+        match search.solve(target, Limits { conflicts: effort.conflicts, deadline: effort.deadline }) {
+            Found::Order(order) => {
+                self.tiers.searched += 1;
+                Settled::Order(order)
+            }
+            Found::Impossible => {
+                self.tiers.searched += 1;
+                Settled::Impossible
+            }
+            Found::OutOfBudget => Settled::OutOfBudget,
+        }
+    }
+
+    /// Whether two threads that the target stops hold the same lock there.
+    fn share_a_lock(&self, target: &Target) -> bool {
+        let w = self.window;
+        let stopped: Vec<usize> = (0..w.chains).filter(|&c| (target.stop[c] as usize) < w.chain[c].len()).collect();
+        stopped.iter().enumerate().any(|(i, &one)| {
+            stopped[i + 1..].iter().any(|&two| {
+                // Stopped exactly where the target needs them: those locks are held for sure.
+                let exact = target.cut[one] == target.stop[one] && target.cut[two] == target.stop[two];
+                exact
+                    && w.open_before(one, target.stop[one]).iter().any(|&s| {
+                        let scope = w.scopes[s as usize];
+                        w.open_before(two, target.stop[two]).iter().any(|&other| {
+                            let other = w.scopes[other as usize];
+                            scope.lock == other.lock && scope.mode.conflicts_with(other.mode)
+                        })
+                    })
+            })
+        })
+    }
+
+    fn schedule(&self, target: &Target, order: &[Node]) -> Schedule {
+        let trace = self.window.trace;
+        let prefix = (0..self.window.first).map(|i| trace.thread(EventId::new(i)));
+        let node = |n: &Node| trace.thread(EventId::new(self.window.first + *n as usize));
+        prefix.chain(order.iter().map(node)).chain(target.tail.iter().map(node)).collect()
+    }
+}
+
+impl Tiers {
+    /// Adds the counts of another engine.
+    pub fn add(&mut self, other: &Tiers) {
+        self.queries += other.queries;
+        self.filtered += other.filtered;
+        self.saturated += other.saturated;
+        self.observed += other.observed;
+        self.searched += other.searched;
+        self.unknown += other.unknown;
+        self.decisions += other.decisions;
+        self.conflicts += other.conflicts;
+        self.clauses += other.clauses;
+    }
+}

@@ -1,0 +1,454 @@
+//! Tier 3: conflict-driven search over order literals, observed order first; one solver for all questions of a window.
+//!
+//! The encoding of SOLVER.md: a node Z is the cut, the goal is made of assumptions only, and every constraint binds only
+//! inside the witness, so what is learnt for one question holds for all. Clauses are made *on demand*: the solver's order
+//! is put to the test by the simulator, and only constraints that stand in its way become clauses. Hot variables would
+//! need cubically many of them beforehand; hardly any are ever asked for.
+
+use super::simulate::Obstacle;
+use super::target::Target;
+use super::theory::{OrderTheory, Outcome};
+use super::window::{Act, BASE, NONE, Node, Wait, Window};
+use batsat::{Callbacks, Lit, Solver, SolverInterface, SolverOpts, Var, lbool};
+use portent_trace::{EventId, Op, Reach};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// When a search gives up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub conflicts: u64,
+    pub deadline: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Gauge {
+    conflicts: Cell<u64>,
+    limit: Cell<u64>,
+    deadline: Cell<Option<Instant>>,
+}
+
+impl Gauge {
+    fn spent(&self) -> bool {
+        self.conflicts.get() > self.limit.get() || self.deadline.get().is_some_and(|end| Instant::now() > end)
+    }
+}
+
+struct Watcher(Rc<Gauge>);
+
+impl Callbacks for Watcher {
+    fn on_new_clause(&mut self, _: &[Lit], kind: batsat::ClauseKind) {
+        if !matches!(kind, batsat::ClauseKind::Axiom) {
+            self.0.conflicts.set(self.0.conflicts.get() + 1);
+        }
+    }
+    fn stop(&self) -> bool {
+        self.0.spent()
+    }
+}
+
+/// Something true, something false, or something to be decided.
+#[derive(Clone, Copy)]
+enum Known {
+    Always,
+    Never,
+    Open(Lit),
+}
+
+/// A constraint that has become clauses, so that none is made twice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Made {
+    Obstacle(Obstacle),
+    Last(u32, u32, Node),
+    Disturbed(u32, Node),
+    CanGoOn(u32, Node, u32),
+}
+
+pub(crate) enum Found {
+    /// The events of the witness, in order.
+    Order(Vec<Node>),
+    Impossible,
+    OutOfBudget,
+}
+
+pub(crate) struct Search<'w, 't> {
+    w: &'w Window<'t>,
+    solver: Solver<Watcher>,
+    gauge: Rc<Gauge>,
+    theory: OrderTheory<'w, 't>,
+    pairs: FxHashMap<(Node, Node), Lit>,
+    made: FxHashSet<Made>,
+    /// "This write is the last of its variable", by variable and write.
+    last: FxHashMap<(u32, u32), Lit>,
+    /// "This wait is lost", by wait.
+    lost: FxHashMap<u32, Lit>,
+    /// "This scope is open at the cut".
+    open: FxHashMap<u32, Lit>,
+}
+
+impl<'w, 't> Search<'w, 't> {
+    pub(crate) fn new(w: &'w Window<'t>) -> Self {
+        let gauge = Rc::new(Gauge::default());
+        let mut search = Search {
+            w,
+            solver: Solver::new(SolverOpts::default(), Watcher(gauge.clone())),
+            gauge,
+            theory: OrderTheory::new(w),
+            pairs: FxHashMap::default(),
+            made: FxHashSet::default(),
+            last: FxHashMap::default(),
+            lost: FxHashMap::default(),
+            open: FxHashMap::default(),
+        };
+        let z = search.theory.z();
+        for wait in &w.waits {
+            if wait.sleep != NONE && wait.notify != NONE {
+                search.clause(&[(z, wait.wake), (wait.sleep, wait.notify)], &[]);
+            }
+        }
+        search
+    }
+
+    pub(crate) fn decisions(&self) -> u64 {
+        self.solver.num_decisions()
+    }
+    pub(crate) fn conflicts(&self) -> u64 {
+        self.solver.num_conflicts()
+    }
+    pub(crate) fn clauses(&self) -> u64 {
+        self.solver.num_clauses()
+    }
+
+    fn before(&mut self, a: Node, b: Node) -> Known {
+        if a == b || self.theory.is_hard(b, a) {
+            return Known::Never;
+        }
+        if self.theory.is_hard(a, b) {
+            return Known::Always;
+        }
+        let key = (a.min(b), a.max(b));
+        let z = self.theory.z();
+        let lit = match self.pairs.get(&key) {
+            Some(&lit) => lit,
+            None => {
+                // The solver tries false first: there lies the observed order, and for Z the smaller witness.
+                let var = self.solver.new_var_default();
+                let (from, to) = if key.1 == z { key } else { (key.1, key.0) };
+                self.theory.watch(var, from, to);
+                let lit = if from == key.0 { Lit::new(var, true) } else { Lit::new(var, false) };
+                self.pairs.insert(key, lit);
+                lit
+            }
+        };
+        Known::Open(if a == key.0 { lit } else { !lit })
+    }
+
+    fn fresh(&mut self) -> Lit {
+        let var: Var = self.solver.new_var_default();
+        Lit::new(var, true)
+    }
+
+    /// Adds the clause "one of these orders, or one of these literals".
+    fn clause(&mut self, orders: &[(Node, Node)], lits: &[Lit]) {
+        let mut clause = lits.to_vec();
+        for &(a, b) in orders {
+            match self.before(a, b) {
+                Known::Always => return,
+                Known::Never => {}
+                Known::Open(lit) => clause.push(lit),
+            }
+        }
+        self.solver.add_clause_reuse(&mut clause);
+    }
+
+    /// A witness of the target, or the news that there is none.
+    pub(crate) fn solve(&mut self, target: &Target, limits: Limits) -> Found {
+        self.gauge.limit.set(self.gauge.conflicts.get() + limits.conflicts);
+        self.gauge.deadline.set(limits.deadline);
+        let Some(assumptions) = self.assumptions(target) else { return Found::Impossible };
+        loop {
+            self.theory.outcome = Outcome::None;
+            let result = self.solver.solve_limited_th(&mut self.theory, &assumptions);
+            if result == lbool::FALSE {
+                return Found::Impossible;
+            }
+            if result != lbool::TRUE || self.gauge.spent() {
+                return Found::OutOfBudget;
+            }
+            match std::mem::take(&mut self.theory.outcome) {
+                Outcome::Order(order) => {
+                    if !self.refine_goal(target, &order) {
+                        return Found::Order(order);
+                    }
+                }
+                Outcome::Obstacles(obstacles) => {
+                    let new = obstacles.into_iter().filter(|&o| self.made.insert(Made::Obstacle(o))).collect::<Vec<_>>();
+                    debug_assert!(!new.is_empty(), "a stuck order has an obstacle that is no clause yet");
+                    if new.is_empty() {
+                        return Found::OutOfBudget;
+                    }
+                    new.into_iter().for_each(|obstacle| self.make(obstacle));
+                }
+                Outcome::None => return Found::OutOfBudget,
+            }
+        }
+    }
+
+    fn assumptions(&mut self, target: &Target) -> Option<Vec<Lit>> {
+        let z = self.theory.z();
+        let mut orders = target.edges.clone();
+        for chain in 0..self.w.chains {
+            if let Some(last) = target.cut[chain].checked_sub(1) {
+                orders.push((self.w.chain[chain][last as usize], z));
+            }
+            if let Some(&stop) = self.w.chain[chain].get(target.stop[chain] as usize) {
+                orders.push((z, stop));
+            }
+        }
+        let mut assumptions = Vec::new();
+        for (a, b) in orders {
+            match self.before(a, b) {
+                Known::Always => {}
+                Known::Never => return None,
+                Known::Open(lit) => assumptions.push(lit),
+            }
+        }
+        if let Some(key) = target.last {
+            let lit = match self.last.get(&key) {
+                Some(&lit) => lit,
+                None => self.fresh(),
+            };
+            self.last.insert(key, lit);
+            assumptions.push(lit);
+        }
+        if let Some(wait) = target.lost {
+            let lit = match self.lost.get(&wait) {
+                Some(&lit) => lit,
+                None => self.fresh(),
+            };
+            self.lost.insert(wait, lit);
+            assumptions.push(lit);
+        }
+        Some(assumptions)
+    }
+
+    fn make(&mut self, obstacle: Obstacle) {
+        let (w, z) = (self.w, self.theory.z());
+        match obstacle {
+            Obstacle::Scopes(one, two) => {
+                let (one, two) = (w.scopes[one as usize], w.scopes[two as usize]);
+                let mut orders = Vec::new();
+                for (a, b) in [(one, two), (two, one)] {
+                    if a.acquire != NONE {
+                        orders.push((z, a.acquire));
+                    }
+                    if a.release != NONE && b.acquire != NONE {
+                        orders.push((a.release, b.acquire));
+                    }
+                }
+                self.clause(&orders, &[]);
+            }
+            Obstacle::FromRead(read, rival) => {
+                let writer = w.saw[read as usize];
+                let mut orders = vec![(z, read), (read, rival)];
+                if writer != BASE {
+                    orders.push((rival, writer));
+                }
+                self.clause(&orders, &[]);
+            }
+            Obstacle::Busy(node) => {
+                let Act::Busy(lock, mode) = w.act[node as usize] else { return };
+                let mut holders = Vec::new();
+                for list in &w.locks[lock as usize] {
+                    if list.chain != w.chain_of[node as usize] && list.mode.conflicts_with(mode) {
+                        for &scope in &list.scopes {
+                            let scope = w.scopes[scope as usize];
+                            let held = self.fresh();
+                            if scope.acquire != NONE {
+                                self.clause(&[(scope.acquire, node)], &[!held]);
+                            }
+                            if scope.release != NONE {
+                                self.clause(&[(node, scope.release)], &[!held]);
+                            }
+                            holders.push(held);
+                        }
+                    }
+                }
+                self.clause(&[(z, node)], &holders);
+            }
+            Obstacle::NotLast(_) => {}
+        }
+    }
+
+    /// Holds an order that obeys all rules against the goal; adds what is missing and says so.
+    fn refine_goal(&mut self, target: &Target, order: &[Node]) -> bool {
+        let z = self.theory.z();
+        let mut refined = false;
+        if let Some((x, last)) = target.last {
+            let found = self.theory.simulator().last_write(x);
+            if found != last {
+                let goal = self.last[&(x, last)];
+                if self.made.insert(Made::Last(x, last, found)) {
+                    let mut orders = vec![(z, found)];
+                    if last != BASE {
+                        orders.push((found, last));
+                    }
+                    self.clause(&orders, &[!goal]);
+                }
+                refined = true;
+            }
+        }
+        if let Some(wait) = target.lost {
+            refined |= self.refine_lost(wait, order);
+        }
+        refined
+    }
+
+    fn refine_lost(&mut self, wait: u32, order: &[Node]) -> bool {
+        let (w, z) = (self.w, self.theory.z());
+        let goal = self.lost[&wait];
+        let lost = w.waits[wait as usize];
+        let mut step = FxHashMap::default();
+        let mut cut = vec![0; w.chains];
+        for (i, &node) in order.iter().enumerate() {
+            step.insert(node, i);
+            cut[w.chain_of[node as usize] as usize] += 1;
+        }
+        let mut refined = false;
+        for &node in order {
+            if self.disturbs(node, lost.sleep) && step[&node] > step[&lost.sleep] {
+                refined = true;
+                if self.made.insert(Made::Disturbed(wait, node)) {
+                    self.clause(&[(z, node), (node, lost.sleep)], &[!goal]);
+                }
+            }
+        }
+        let sleeper = w.chain_of[lost.sleep as usize] as usize;
+        for chain in (0..w.chains).filter(|&chain| chain != sleeper) {
+            let Some(&next) = w.chain[chain].get(cut[chain] as usize) else { continue };
+            let mut reasons = Vec::new();
+            let mut orders = vec![(next, z)];
+            if let Some(before) = w.before(next) {
+                orders.push((z, before));
+            }
+            let mut holder = NONE;
+            let can_go_on = match w.act[next as usize] {
+                Act::Acquire(id) => {
+                    let scope = w.scopes[id as usize];
+                    let rivals = |s: &u32| {
+                        let other = w.scopes[*s as usize];
+                        other.chain != scope.chain && other.mode.conflicts_with(scope.mode)
+                    };
+                    let lists = &w.locks[scope.lock as usize];
+                    let all: Vec<u32> = lists.iter().flat_map(|l| l.scopes.iter().copied()).filter(rivals).collect();
+                    let free = !self.theory.simulator().held(scope.lock).iter().any(rivals);
+                    if free {
+                        reasons.extend(all.into_iter().map(|s| self.is_open(s)));
+                    }
+                    free
+                }
+                Act::Busy(lock, mode) => {
+                    let held = self.theory.simulator().held(lock).iter().copied();
+                    let mut others = held.filter(|&s| {
+                        let other = w.scopes[s as usize];
+                        other.chain as usize != chain && other.mode.conflicts_with(mode)
+                    });
+                    match others.next() {
+                        Some(scope) => {
+                            holder = scope;
+                            let scope = w.scopes[scope as usize];
+                            if scope.acquire != NONE {
+                                orders.push((z, scope.acquire));
+                            }
+                            if scope.release != NONE {
+                                orders.push((scope.release, z));
+                            }
+                            true
+                        }
+                        None => false,
+                    }
+                }
+                Act::Wake(k) => {
+                    let Wait { sleep, notify, .. } = w.waits[k as usize];
+                    let notified = notify == NONE
+                        || step.get(&notify).is_some_and(|n| sleep == NONE || step.get(&sleep).is_some_and(|s| s < n));
+                    if notify != NONE {
+                        orders.push((z, notify));
+                        if sleep != NONE {
+                            orders.push((notify, sleep));
+                        }
+                    }
+                    notified
+                }
+                Act::Read(x) | Act::Update(x) if w.saw[next as usize] != NONE => {
+                    let writer = w.saw[next as usize];
+                    if writer != BASE {
+                        orders.push((z, writer));
+                    }
+                    for list in &w.variables[x as usize].writes {
+                        for &rival in list.nodes.iter().filter(|&&d| d != writer && d != next) {
+                            if writer == BASE {
+                                orders.push((rival, z));
+                            } else {
+                                let over = self.fresh();
+                                self.clause(&[(writer, rival)], &[!over]);
+                                self.clause(&[(rival, z)], &[!over]);
+                                reasons.push(over);
+                            }
+                        }
+                    }
+                    self.theory.simulator().last_write(x) == writer
+                }
+                _ => {
+                    // A receive waits for what is ordered before it beside its own thread.
+                    let first = w.hard.partition_point(|&(_, after)| after < next);
+                    let senders = w.hard[first..].iter().take_while(|&&(_, after)| after == next);
+                    let mut sent = true;
+                    for &(sender, _) in senders {
+                        sent &= step.contains_key(&sender);
+                        orders.push((z, sender));
+                    }
+                    sent
+                }
+            };
+            if can_go_on {
+                refined = true;
+                if self.made.insert(Made::CanGoOn(wait, next, holder)) {
+                    reasons.push(!goal);
+                    self.clause(&orders, &reasons);
+                }
+            }
+        }
+        refined
+    }
+
+    /// A notify on the sleeper's condition that would wake it.
+    fn disturbs(&self, node: Node, sleep: Node) -> bool {
+        let trace = self.w.trace;
+        let event = |n: Node| EventId::new(self.w.first + n as usize);
+        let (Op::Notify(on, reach), Op::Sleep(condition)) = (trace.op(event(node)), trace.op(event(sleep))) else {
+            return false;
+        };
+        on == condition && (reach == Reach::All || trace.woken_by(event(node)).is_empty())
+    }
+
+    /// "This scope is open at the cut", as a literal that implies it.
+    fn is_open(&mut self, scope: u32) -> Lit {
+        if let Some(&lit) = self.open.get(&scope) {
+            return lit;
+        }
+        let z = self.theory.z();
+        let lit = self.fresh();
+        self.open.insert(scope, lit);
+        let scope = self.w.scopes[scope as usize];
+        if scope.acquire != NONE {
+            self.clause(&[(scope.acquire, z)], &[!lit]);
+        }
+        if scope.release != NONE {
+            self.clause(&[(z, scope.release)], &[!lit]);
+        }
+        lit
+    }
+}

@@ -1,0 +1,246 @@
+//! Putting a set of events into an order, observed order first: either a schedule, or what stands in its way.
+//!
+//! Runs the events below a cut as the rules of SEMANTICS §2 allow, always the one that came first in the trace, within a
+//! given partial order. Two steps are never taken because nothing could follow them: a write that would take a value
+//! away from a kept read still to come, and an acquire of a lock that will not be released while others still want it.
+
+use super::window::{Act, BASE, NONE, Node, Window};
+use portent_trace::Mode;
+
+/// A partial order on the nodes of a window: for each node and chain, how many events of the chain come before it.
+pub(crate) struct Order<'a> {
+    pub rows: &'a [u32],
+    /// Length of a row; at least the number of chains.
+    pub stride: usize,
+}
+
+impl Order<'_> {
+    #[inline]
+    fn row(&self, node: Node) -> &[u32] {
+        &self.rows[node as usize * self.stride..][..self.stride]
+    }
+}
+
+/// Why an event could not be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Obstacle {
+    /// Two scopes of one lock are not ordered.
+    Scopes(u32, u32),
+    /// A kept read and another write of its variable are not ordered.
+    FromRead(Node, Node),
+    /// A failed try found nobody holding the lock.
+    Busy(Node),
+    /// This write is behind the one that the goal wants last.
+    NotLast(Node),
+}
+
+#[derive(Default)]
+pub(crate) struct Simulator {
+    position: Vec<u32>,
+    /// Per lock: the scopes held now.
+    held: Vec<Vec<u32>>,
+    /// Per lock: exclusive and shared scopes still to be taken.
+    left: Vec<[u32; 2]>,
+    /// Per variable: the last write, and how many kept reads still wait for its value.
+    last: Vec<u32>,
+    waiting: Vec<u32>,
+    order: Vec<Node>,
+    obstacles: Vec<Obstacle>,
+}
+
+impl Simulator {
+    /// Orders everything below `cut`; `Err` lists obstacles of the state where nothing could go on.
+    ///
+    /// On success, [`Simulator::order`] is the schedule and [`Simulator::last_write`] the final state.
+    pub(crate) fn run(&mut self, w: &Window<'_>, order: &Order<'_>, cut: &[u32]) -> Result<(), &[Obstacle]> {
+        self.reset(w, cut);
+        let total: u32 = cut[..w.chains].iter().sum();
+        while (self.order.len() as u32) < total {
+            let mut best = NONE;
+            for chain in 0..w.chains {
+                if self.position[chain] < cut[chain] {
+                    let node = w.chain[chain][self.position[chain] as usize];
+                    if node < best && self.is_ready(w, order, node) && self.obstacle(w, cut, node).is_none() {
+                        best = node;
+                    }
+                }
+            }
+            if best == NONE {
+                self.collect_obstacles(w, order, cut);
+                return Err(&self.obstacles);
+            }
+            self.take(w, cut, best);
+        }
+        Ok(())
+    }
+
+    /// The events in the order they were taken.
+    pub(crate) fn order(&self) -> &[Node] {
+        &self.order
+    }
+    /// The last write of a variable, or [`BASE`].
+    pub(crate) fn last_write(&self, variable: u32) -> u32 {
+        self.last[variable as usize]
+    }
+    /// The scopes of a lock held at the end.
+    pub(crate) fn held(&self, lock: u32) -> &[u32] {
+        &self.held[lock as usize]
+    }
+
+    fn reset(&mut self, w: &Window<'_>, cut: &[u32]) {
+        self.order.clear();
+        self.obstacles.clear();
+        self.position.clear();
+        self.position.resize(w.chains, 0);
+        self.held.iter_mut().for_each(Vec::clear);
+        self.held.resize(w.locks.len(), Vec::new());
+        self.left.clear();
+        self.left.resize(w.locks.len(), [0; 2]);
+        for (lock, lists) in w.locks.iter().enumerate() {
+            for list in lists {
+                let bound = cut[list.chain as usize];
+                let inside = list.scopes.partition_point(|&s| {
+                    let acquire = w.scopes[s as usize].acquire;
+                    acquire == NONE || w.place[acquire as usize] < bound
+                });
+                let mut count = inside as u32;
+                if let Some(&first) = list.scopes.first()
+                    && w.scopes[first as usize].acquire == NONE
+                {
+                    self.held[lock].push(first);
+                    count -= 1;
+                }
+                self.left[lock][list.mode as usize] += count;
+            }
+        }
+        self.last.clear();
+        self.last.resize(w.variables.len(), BASE);
+        self.waiting.clear();
+        self.waiting.extend(w.variables.iter().map(|x| inside(w, cut, &x.base_readers)));
+    }
+
+    /// Whether everything ordered before the node has happened.
+    #[inline]
+    fn is_ready(&self, w: &Window<'_>, order: &Order<'_>, node: Node) -> bool {
+        let own = w.chain_of[node as usize] as usize;
+        let row = order.row(node);
+        (0..w.chains).all(|chain| chain == own || row[chain] <= self.position[chain])
+    }
+
+    /// What keeps a ready node from happening now.
+    fn obstacle(&self, w: &Window<'_>, cut: &[u32], node: Node) -> Option<Obstacle> {
+        let act = w.act[node as usize];
+        match act {
+            Act::Read(x) | Act::Update(x) if w.saw[node as usize] != NONE => {
+                let last = self.last[x as usize];
+                if last != w.saw[node as usize] {
+                    // Ready, so its writer has happened: somebody has overwritten it.
+                    return Some(Obstacle::FromRead(node, last));
+                }
+                if let Act::Update(_) = act
+                    && self.waiting[x as usize] > 1
+                {
+                    return self.pending_reader(w, cut, x, node).map(|b| Obstacle::FromRead(b, node));
+                }
+                None
+            }
+            Act::Write(x) | Act::Update(x) if self.waiting[x as usize] > 0 => {
+                self.pending_reader(w, cut, x, node).map(|b| Obstacle::FromRead(b, node))
+            }
+            Act::Acquire(scope) => self.lock_obstacle(w, cut, scope),
+            Act::Busy(lock, mode) => {
+                let chain = w.chain_of[node as usize];
+                let holds = |s: &u32| w.scopes[*s as usize].chain != chain && w.scopes[*s as usize].mode.conflicts_with(mode);
+                (!self.held[lock as usize].iter().any(holds)).then_some(Obstacle::Busy(node))
+            }
+            Act::Wake(wait) => {
+                // Its notify has happened; order wants its sleep before that.
+                debug_assert!(w.waits[wait as usize].wake == node);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn pending_reader(&self, w: &Window<'_>, cut: &[u32], x: u32, not: Node) -> Option<Node> {
+        let last = self.last[x as usize];
+        let readers = if last == BASE { Some(&w.variables[x as usize].base_readers) } else { w.readers.get(&last) };
+        readers?.iter().copied().find(|&b| b != not && is_inside(w, cut, b) && !self.has_happened(w, b))
+    }
+
+    fn has_happened(&self, w: &Window<'_>, node: Node) -> bool {
+        w.place[node as usize] < self.position[w.chain_of[node as usize] as usize]
+    }
+
+    fn lock_obstacle(&self, w: &Window<'_>, cut: &[u32], id: u32) -> Option<Obstacle> {
+        let scope = w.scopes[id as usize];
+        let in_the_way = |s: &&u32| {
+            let other = w.scopes[**s as usize];
+            other.chain != scope.chain && other.mode.conflicts_with(scope.mode)
+        };
+        if let Some(&holder) = self.held[scope.lock as usize].iter().find(in_the_way) {
+            return Some(Obstacle::Scopes(holder, id));
+        }
+        let stays_open = scope.release == NONE || !is_inside(w, cut, scope.release);
+        let left = self.left[scope.lock as usize];
+        let rivals = match scope.mode {
+            Mode::Exclusive => left[0] + left[1] > 1,
+            Mode::Shared => left[0] > 0,
+        };
+        if !(stays_open && rivals) {
+            return None;
+        }
+        let lists = w.locks[scope.lock as usize].iter().filter(|l| l.chain != scope.chain && l.mode.conflicts_with(scope.mode));
+        let to_come = lists.flat_map(|l| &l.scopes).find(|&&s| {
+            let acquire = w.scopes[s as usize].acquire;
+            acquire != NONE && is_inside(w, cut, acquire) && !self.has_happened(w, acquire)
+        });
+        to_come.map(|&other| Obstacle::Scopes(id, other))
+    }
+
+    fn take(&mut self, w: &Window<'_>, cut: &[u32], node: Node) {
+        self.position[w.chain_of[node as usize] as usize] += 1;
+        self.order.push(node);
+        let act = w.act[node as usize];
+        if let (Some(x), true) = (act.read(), w.saw[node as usize] != NONE) {
+            self.waiting[x as usize] -= 1;
+        }
+        match act {
+            Act::Write(x) | Act::Update(x) => {
+                self.last[x as usize] = node;
+                self.waiting[x as usize] = w.readers.get(&node).map_or(0, |readers| inside(w, cut, readers));
+            }
+            Act::Acquire(id) => {
+                let scope = w.scopes[id as usize];
+                self.held[scope.lock as usize].push(id);
+                self.left[scope.lock as usize][scope.mode as usize] -= 1;
+            }
+            Act::Release(id) => {
+                let lock = w.scopes[id as usize].lock as usize;
+                self.held[lock].retain(|&s| s != id);
+            }
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn collect_obstacles(&mut self, w: &Window<'_>, order: &Order<'_>, cut: &[u32]) {
+        for chain in 0..w.chains {
+            if self.position[chain] < cut[chain] {
+                let node = w.chain[chain][self.position[chain] as usize];
+                if self.is_ready(w, order, node) {
+                    self.obstacles.extend(self.obstacle(w, cut, node));
+                }
+            }
+        }
+    }
+}
+
+#[inline]
+fn is_inside(w: &Window<'_>, cut: &[u32], node: Node) -> bool {
+    w.place[node as usize] < cut[w.chain_of[node as usize] as usize]
+}
+
+fn inside(w: &Window<'_>, cut: &[u32], nodes: &[Node]) -> u32 {
+    nodes.iter().filter(|&&n| is_inside(w, cut, n)).count() as u32
+}

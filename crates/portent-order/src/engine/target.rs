@@ -1,0 +1,132 @@
+//! Goals as the engine solves them: which events must have happened, where threads must stop, what order is wanted.
+//!
+//! A goal is a disjunction of targets. Every target asks for a set of events, closed under the past, that contains
+//! `cut`, stays below `stop`, and can be ordered so that `edges` hold and `last` is the last write of its variable;
+//! then the `tail` happens. (SOLVER.md writes the same with a node Z: what is in the set is before Z.)
+
+use super::window::{Act, BASE, Node, Window, join};
+use crate::goal::{Goal, Model, Writer};
+
+/// One way to reach a goal.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// How many events of each chain must have happened.
+    pub cut: Vec<u32>,
+    /// How many events of each chain may have happened.
+    pub stop: Vec<u32>,
+    /// Order that the goal wants.
+    pub edges: Vec<(Node, Node)>,
+    /// Variable, and the write (or [`BASE`]) that must be the last of it.
+    pub last: Option<(u32, u32)>,
+    /// Events that the goal executes at the end, after the set.
+    pub tail: Vec<Node>,
+    /// An update of the window that may read anything; its thread stops after it.
+    pub freed: Option<Node>,
+    /// A wait that must stay asleep for good (index into the window's waits).
+    pub lost: Option<u32>,
+}
+
+impl Target {
+    fn new(window: &Window<'_>) -> Self {
+        let stop = window.chain.iter().map(|chain| chain.len() as u32).collect();
+        let cut = vec![0; window.chains];
+        Target { cut, stop, edges: Vec::new(), last: None, tail: Vec::new(), freed: None, lost: None }
+    }
+    /// Everything before `node` has happened, and it has not.
+    fn at(mut self, window: &Window<'_>, node: Node) -> Self {
+        if let Some(before) = window.before(node) {
+            join(&mut self.cut, window.past_of(before));
+        }
+        let chain = window.chain_of[node as usize] as usize;
+        self.stop[chain] = self.stop[chain].min(window.place[node as usize]);
+        self
+    }
+    /// `node` has happened.
+    fn with(mut self, window: &Window<'_>, node: Node) -> Self {
+        join(&mut self.cut, window.past_of(node));
+        self
+    }
+    fn edge(mut self, before: Node, after: Node) -> Self {
+        self.edges.push((before, after));
+        self
+    }
+    /// Whether what must have happened already contains what must not.
+    pub(crate) fn is_contradictory(&self) -> bool {
+        self.cut.iter().zip(&self.stop).any(|(cut, stop)| cut > stop)
+    }
+}
+
+/// The targets of a goal, all of whose events are in the window; `None` if one is not.
+pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
+    let new = || Target::new(window);
+    match *goal {
+        Goal::Race { first, second } => {
+            let (a, b) = (window.node(first)?, window.node(second)?);
+            Some(vec![new().at(window, a).at(window, b)])
+        }
+        Goal::Nondeterminism { read, challenger } => {
+            let r = window.node(read)?;
+            let x = window.act[r as usize].read().or(window.act[r as usize].written())?;
+            let mut target = new().at(window, r);
+            target.last = Some((x, BASE));
+            if window.base_writer(x) != challenger {
+                let Writer::Event(c) = challenger else { return Some(Vec::new()) };
+                if c.index() < window.first {
+                    return Some(Vec::new()); // Overwritten before the window starts.
+                }
+                let c = window.node(c)?;
+                target = target.with(window, c);
+                target.last = Some((x, c));
+            }
+            target.tail = vec![r];
+            Some(vec![target])
+        }
+        Goal::FinalValue { variable, challenger } => {
+            if window.first + window.len() < window.trace.len() {
+                return None;
+            }
+            let c = window.node(challenger)?;
+            let mut target = new();
+            target.cut = target.stop.clone();
+            target.last = Some((window.variable_index(variable.index() as u32)?, c));
+            Some(vec![target])
+        }
+        Goal::Atomicity { first, remote, second } => {
+            let (e1, f, e2) = (window.node(first)?, window.node(remote)?, window.node(second)?);
+            let mut kept = new().at(window, e2).with(window, f).edge(e1, f);
+            kept.tail = vec![e2];
+            let mut all = vec![kept];
+            match window.act[f as usize] {
+                Act::Read(_) if window.model == Model::Reads => {
+                    let mut free = new().at(window, e2).at(window, f);
+                    free.tail = vec![f, e2];
+                    all.push(free);
+                }
+                Act::Update(_) if window.model == Model::Reads => {
+                    let freeing = window.freeing(f);
+                    let mut free = new().at(&freeing, e2).with(&freeing, f).edge(e1, f);
+                    free.stop[window.chain_of[f as usize] as usize] = window.place[f as usize] + 1;
+                    free.tail = vec![e2];
+                    free.freed = Some(f);
+                    all.push(free);
+                }
+                _ => {}
+            }
+            Some(all)
+        }
+        Goal::Deadlock { ref waiting } => {
+            let mut target = new();
+            for &event in waiting {
+                target = target.at(window, window.node(event)?);
+            }
+            Some(vec![target])
+        }
+        Goal::LostWakeup { pairing } => {
+            let pairing = window.trace.pairings()[pairing.index()];
+            let (sleep, notify, wake) = (window.node(pairing.sleep)?, window.node(pairing.notify)?, window.node(pairing.wake)?);
+            let mut target = new().at(window, wake).with(window, notify).edge(notify, sleep);
+            target.lost = window.waits.iter().position(|w| w.wake == wake).map(|at| at as u32);
+            Some(vec![target])
+        }
+    }
+}

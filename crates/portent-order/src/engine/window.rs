@@ -1,0 +1,409 @@
+//! A window of a trace, laid out for the engine: chains of events, scopes of locks, writers and readers.
+//!
+//! A window starts from the observed prefix (every event before it has happened, in observed order), which keeps it
+//! sound, and forgets what comes after it: a trace may stop anywhere. Within it everything is exact.
+
+use crate::goal::{Model, Writer};
+use portent_trace::{EventId, Mode, Op, Trace};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// An event of the window, numbered from 0 in observed order.
+pub(crate) type Node = u32;
+/// No such node.
+pub(crate) const NONE: u32 = u32::MAX;
+/// The write before the window: what a variable holds when the window starts.
+pub(crate) const BASE: u32 = u32::MAX - 1;
+
+/// What the engine needs to know of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Read(u32),
+    Write(u32),
+    Update(u32),
+    Acquire(u32),
+    Release(u32),
+    Busy(u32, Mode),
+    /// Index into the window's waits.
+    Wake(u32),
+    Sleep,
+    Notify,
+    Other,
+}
+
+impl Act {
+    #[inline]
+    pub(crate) fn written(self) -> Option<u32> {
+        match self {
+            Act::Write(x) | Act::Update(x) => Some(x),
+            _ => None,
+        }
+    }
+    #[inline]
+    pub(crate) fn read(self) -> Option<u32> {
+        match self {
+            Act::Read(x) | Act::Update(x) => Some(x),
+            _ => None,
+        }
+    }
+}
+
+/// A critical section.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope {
+    pub lock: u32,
+    pub mode: Mode,
+    pub chain: u32,
+    /// [`NONE`]: held when the window starts.
+    pub acquire: Node,
+    /// [`NONE`]: held when the window ends.
+    pub release: Node,
+}
+
+/// Places in one chain, ascending.
+#[derive(Clone, Debug)]
+pub(crate) struct InChain {
+    pub chain: u32,
+    pub nodes: Vec<Node>,
+}
+
+/// The scopes of a lock in one chain and one mode, in program order; they do not overlap.
+#[derive(Clone, Debug)]
+pub(crate) struct ScopesInChain {
+    pub chain: u32,
+    pub mode: Mode,
+    pub scopes: Vec<u32>,
+}
+
+/// A wait of the window; [`NONE`] where a part of it is outside.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub sleep: Node,
+    pub notify: Node,
+    pub wake: Node,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Variable {
+    pub writes: Vec<InChain>,
+    /// Reads of what the variable holds when the window starts.
+    pub base_readers: Vec<Node>,
+}
+
+/// The state of the trace between two windows, carried along so that opening a window costs its own length only.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prefix {
+    /// Events done.
+    pub done: usize,
+    held: FxHashSet<(u32, u32, bool)>,
+    last_write: FxHashMap<u32, EventId>,
+}
+
+impl Prefix {
+    /// Moves on to event `to`.
+    pub(crate) fn advance(&mut self, trace: &Trace, to: usize) {
+        for i in self.done..to {
+            let event = EventId::new(i);
+            let thread = trace.thread(event).index() as u32;
+            match trace.op(event) {
+                Op::Acquire(l, m) => drop(self.held.insert((thread, l.index() as u32, m == Mode::Shared))),
+                Op::Release(l, m) => drop(self.held.remove(&(thread, l.index() as u32, m == Mode::Shared))),
+                Op::Write(x, _) | Op::Update(x, _) => drop(self.last_write.insert(x.index() as u32, event)),
+                _ => {}
+            }
+        }
+        self.done = self.done.max(to);
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Window<'t> {
+    pub trace: &'t Trace,
+    pub model: Model,
+    /// First event.
+    pub first: usize,
+    pub chains: usize,
+    pub chain_of: Vec<u32>,
+    pub place: Vec<u32>,
+    pub chain: Vec<Vec<Node>>,
+    pub act: Vec<Act>,
+    /// The write each read saw, a node or [`BASE`]; [`NONE`] for what does not read (and for everything in `sync`).
+    pub saw: Vec<u32>,
+    /// Kept reads of each write, ascending.
+    pub readers: FxHashMap<Node, Vec<Node>>,
+    pub variables: Vec<Variable>,
+    variable_of: FxHashMap<u32, u32>,
+    base_writer: Vec<Writer>,
+    pub scopes: Vec<Scope>,
+    pub locks: Vec<Vec<ScopesInChain>>,
+    lock_of: FxHashMap<u32, u32>,
+    /// Order that holds in every reordering beside program order: (before, after), sorted by after.
+    pub hard: Vec<(Node, Node)>,
+    pub waits: Vec<Wait>,
+    /// For each chain and place, the scopes open before it; shared between places.
+    open_at: Vec<Vec<u32>>,
+    open_sets: Vec<Vec<u32>>,
+    /// For each node, how many events of each chain are in its past, itself included: `past[node * chains + chain]`.
+    pub past: Vec<u32>,
+}
+
+impl<'t> Window<'t> {
+    /// The window of `len` events after the prefix.
+    pub(crate) fn open(trace: &'t Trace, model: Model, prefix: &Prefix, len: usize) -> Self {
+        let first = prefix.done;
+        let len = len.min(trace.len() - first);
+        let chains = trace.threads();
+        let mut w = Window {
+            trace,
+            model,
+            first,
+            chains,
+            chain_of: Vec::with_capacity(len),
+            place: Vec::with_capacity(len),
+            chain: vec![Vec::new(); chains],
+            act: Vec::with_capacity(len),
+            saw: vec![NONE; len],
+            readers: FxHashMap::default(),
+            variables: Vec::new(),
+            variable_of: FxHashMap::default(),
+            base_writer: Vec::new(),
+            scopes: Vec::new(),
+            locks: Vec::new(),
+            lock_of: FxHashMap::default(),
+            hard: Vec::new(),
+            waits: Vec::new(),
+            open_at: vec![Vec::new(); chains],
+            open_sets: vec![Vec::new()],
+            past: Vec::new(),
+        };
+        w.fill(prefix, len);
+        w.compute_past();
+        w
+    }
+
+    fn fill(&mut self, prefix: &Prefix, len: usize) {
+        let trace = self.trace;
+        let mut open: Vec<Vec<u32>> = vec![Vec::new(); self.chains];
+        let mut held: Vec<_> = prefix.held.iter().copied().collect();
+        held.sort_unstable();
+        for (thread, lock, shared) in held {
+            let mode = if shared { Mode::Shared } else { Mode::Exclusive };
+            let scope = self.new_scope(lock, mode, thread, NONE);
+            open[thread as usize].push(scope);
+        }
+        let mut last = Vec::new();
+        for node in 0..len as u32 {
+            let event = EventId::new(self.first + node as usize);
+            let chain = trace.thread(event).index();
+            self.chain_of.push(chain as u32);
+            self.place.push(self.chain[chain].len() as u32);
+            self.chain[chain].push(node);
+            let set = self.intern_open(chain, &open[chain]);
+            self.open_at[chain].push(set);
+            let act = match trace.op(event) {
+                Op::Read(x, _) => Act::Read(self.variable(prefix, x.index() as u32, &mut last)),
+                Op::Write(x, _) => Act::Write(self.variable(prefix, x.index() as u32, &mut last)),
+                Op::Update(x, _) => Act::Update(self.variable(prefix, x.index() as u32, &mut last)),
+                Op::Acquire(l, mode) => {
+                    let scope = self.new_scope(l.index() as u32, mode, chain as u32, node);
+                    open[chain].push(scope);
+                    Act::Acquire(scope)
+                }
+                Op::Release(l, mode) => {
+                    let lock = self.lock(l.index() as u32);
+                    let at = open[chain].iter().rposition(|&s| {
+                        let scope = self.scopes[s as usize];
+                        scope.lock == lock && scope.mode == mode
+                    });
+                    // Traces are well-formed and the prefix knows what is held: every release has its scope.
+                    let scope = at.map_or(NONE, |at| open[chain].remove(at));
+                    if let Some(found) = self.scopes.get_mut(scope as usize) {
+                        found.release = node;
+                    }
+                    Act::Release(scope)
+                }
+                Op::Busy(l, mode) => Act::Busy(self.lock(l.index() as u32), mode),
+                Op::Receive(token) => {
+                    let first = self.first;
+                    let inside = trace.senders(token).iter().filter(|s| s.index() >= first);
+                    self.hard.extend(inside.map(|s| ((s.index() - first) as u32, node)));
+                    Act::Other
+                }
+                Op::Sleep(_) => Act::Sleep,
+                Op::Notify(..) => Act::Notify,
+                Op::Wake(_) => match trace.pairing_of_wake(event) {
+                    Some(k) => {
+                        let pairing = trace.pairings()[k.index()];
+                        let local = |e: EventId| e.index().checked_sub(self.first).map_or(NONE, |n| n as u32);
+                        let wait = Wait { sleep: local(pairing.sleep), notify: local(pairing.notify), wake: node };
+                        if wait.notify != NONE {
+                            self.hard.push((wait.notify, node));
+                        }
+                        self.waits.push(wait);
+                        Act::Wake(self.waits.len() as u32 - 1)
+                    }
+                    None => Act::Other,
+                },
+                Op::Send(_) | Op::Begin(_) | Op::End(_) | Op::Branch => Act::Other,
+            };
+            self.act.push(act);
+            if let (Some(x), Model::Reads) = (act.read(), self.model) {
+                let writer = last[x as usize];
+                self.saw[node as usize] = writer;
+                match writer {
+                    BASE => self.variables[x as usize].base_readers.push(node),
+                    writer => {
+                        self.readers.entry(writer).or_default().push(node);
+                        self.hard.push((writer, node));
+                    }
+                }
+            }
+            if let Some(x) = act.written() {
+                last[x as usize] = node;
+                let writes = &mut self.variables[x as usize].writes;
+                match writes.iter_mut().find(|w| w.chain == chain as u32) {
+                    Some(list) => list.nodes.push(node),
+                    None => writes.push(InChain { chain: chain as u32, nodes: vec![node] }),
+                }
+            }
+        }
+        for chain in 0..self.chains {
+            let set = self.intern_open(chain, &open[chain]);
+            self.open_at[chain].push(set);
+        }
+    }
+
+    /// The set of open scopes, shared with the place before when nothing changed.
+    fn intern_open(&mut self, chain: usize, open: &[u32]) -> u32 {
+        if open.is_empty() {
+            return 0;
+        }
+        match self.open_at[chain].last() {
+            Some(&set) if self.open_sets[set as usize] == open => set,
+            _ => {
+                self.open_sets.push(open.to_vec());
+                self.open_sets.len() as u32 - 1
+            }
+        }
+    }
+
+    fn variable(&mut self, prefix: &Prefix, global: u32, last: &mut Vec<u32>) -> u32 {
+        let next = self.variables.len() as u32;
+        *self.variable_of.entry(global).or_insert_with(|| {
+            self.variables.push(Variable::default());
+            self.base_writer.push(prefix.last_write.get(&global).map_or(Writer::Init, |&w| Writer::Event(w)));
+            last.push(BASE);
+            next
+        })
+    }
+
+    fn lock(&mut self, global: u32) -> u32 {
+        let next = self.locks.len() as u32;
+        *self.lock_of.entry(global).or_insert_with(|| {
+            self.locks.push(Vec::new());
+            next
+        })
+    }
+
+    fn new_scope(&mut self, lock: u32, mode: Mode, chain: u32, acquire: Node) -> u32 {
+        let lock = self.lock(lock);
+        let id = self.scopes.len() as u32;
+        self.scopes.push(Scope { lock, mode, chain, acquire, release: NONE });
+        let lists = &mut self.locks[lock as usize];
+        match lists.iter_mut().find(|list| list.chain == chain && list.mode == mode) {
+            Some(list) => list.scopes.push(id),
+            None => lists.push(ScopesInChain { chain, mode, scopes: vec![id] }),
+        }
+        id
+    }
+
+    fn compute_past(&mut self) {
+        let k = self.chains;
+        self.hard.sort_unstable_by_key(|&(before, after)| (after, before));
+        self.past = vec![0; self.len() * k];
+        let mut edge = 0;
+        for node in 0..self.len() {
+            let (chain, place) = (self.chain_of[node] as usize, self.place[node] as usize);
+            let (done, rest) = self.past.split_at_mut(node * k);
+            let row = &mut rest[..k];
+            if place > 0 {
+                let before = self.chain[chain][place - 1] as usize;
+                row.copy_from_slice(&done[before * k..before * k + k]);
+            }
+            while edge < self.hard.len() && self.hard[edge].1 as usize == node {
+                let before = self.hard[edge].0 as usize;
+                join(row, &done[before * k..before * k + k]);
+                edge += 1;
+            }
+            row[chain] = place as u32 + 1;
+        }
+    }
+
+    /// How many events there are.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.chain_of.len()
+    }
+    #[inline]
+    pub(crate) fn past_of(&self, node: Node) -> &[u32] {
+        &self.past[node as usize * self.chains..][..self.chains]
+    }
+    /// The event before a node in its chain.
+    #[inline]
+    pub(crate) fn before(&self, node: Node) -> Option<Node> {
+        let place = self.place[node as usize].checked_sub(1)?;
+        Some(self.chain[self.chain_of[node as usize] as usize][place as usize])
+    }
+    /// The scopes open in a chain before one of its places.
+    #[inline]
+    pub(crate) fn open_before(&self, chain: usize, place: u32) -> &[u32] {
+        let at = &self.open_at[chain];
+        &self.open_sets[at[(place as usize).min(at.len() - 1)] as usize]
+    }
+    /// The node of an event, if it is in the window.
+    #[inline]
+    pub(crate) fn node(&self, event: EventId) -> Option<Node> {
+        let node = event.index().checked_sub(self.first)?;
+        (node < self.len()).then_some(node as u32)
+    }
+    pub(crate) fn variable_index(&self, global: u32) -> Option<u32> {
+        self.variable_of.get(&global).copied()
+    }
+    /// What a variable holds when the window starts.
+    pub(crate) fn base_writer(&self, variable: u32) -> Writer {
+        self.base_writer[variable as usize]
+    }
+    /// The last write of `variable` in each chain below the cut.
+    pub(crate) fn last_writes<'a>(&'a self, variable: u32, cut: &'a [u32]) -> impl Iterator<Item = Node> + 'a {
+        self.variables[variable as usize].writes.iter().filter_map(|list| {
+            let bound = cut[list.chain as usize];
+            let count = list.nodes.partition_point(|&n| self.place[n as usize] < bound);
+            count.checked_sub(1).map(|at| list.nodes[at])
+        })
+    }
+
+    /// This window with an update turned into a plain write: for goals that let it read anything.
+    pub(crate) fn freeing(&self, update: Node) -> Self {
+        let mut freed = self.clone();
+        if let Act::Update(x) = freed.act[update as usize] {
+            freed.act[update as usize] = Act::Write(x);
+            match std::mem::replace(&mut freed.saw[update as usize], NONE) {
+                BASE => freed.variables[x as usize].base_readers.retain(|&n| n != update),
+                writer => {
+                    if let Some(readers) = freed.readers.get_mut(&writer) {
+                        readers.retain(|&n| n != update);
+                    }
+                    freed.hard.retain(|&(before, after)| (before, after) != (writer, update));
+                }
+            }
+            freed.compute_past();
+        }
+        freed
+    }
+}
+
+#[inline]
+pub(crate) fn join(row: &mut [u32], other: &[u32]) {
+    for (a, b) in row.iter_mut().zip(other) {
+        *a = (*a).max(*b);
+    }
+}
