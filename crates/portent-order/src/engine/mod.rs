@@ -168,14 +168,9 @@ impl<'v, 't> Engine<'v, 't> {
                 Settled::OutOfBudget => undecided = true,
             }
         }
-        let cut_off = self.window.first + self.window.len() < self.window.trace.len();
         if undecided {
             self.tiers.unknown += 1;
             return Verdict::Unknown("budget".into());
-        }
-        if cut_off && matches!(goal, Goal::LostWakeup { .. }) {
-            // Whether the others are stuck depends on events behind the window.
-            return Verdict::Unknown("window".into());
         }
         Verdict::Infeasible
     }

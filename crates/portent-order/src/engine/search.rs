@@ -278,7 +278,6 @@ impl<'w, 't> Search<'w, 't> {
                 }
                 self.clause(&[(z, node)], &holders);
             }
-            Obstacle::NotLast(_) => {}
         }
     }
 

@@ -30,8 +30,6 @@ pub(crate) enum Obstacle {
     FromRead(Node, Node),
     /// A failed try found nobody holding the lock.
     Busy(Node),
-    /// This write is behind the one that the goal wants last.
-    NotLast(Node),
 }
 
 #[derive(Default)]

@@ -82,7 +82,7 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             Some(vec![target])
         }
         Goal::FinalValue { variable, challenger } => {
-            if window.first + window.len() < window.trace.len() {
+            if !window.reaches_the_end() {
                 return None;
             }
             let c = window.node(challenger)?;
@@ -122,6 +122,9 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             Some(vec![target])
         }
         Goal::LostWakeup { pairing } => {
+            if !window.reaches_the_end() {
+                return None; // Whether the others are stuck depends on events behind the window.
+            }
             let pairing = window.trace.pairings()[pairing.index()];
             let (sleep, notify, wake) = (window.node(pairing.sleep)?, window.node(pairing.notify)?, window.node(pairing.wake)?);
             let mut target = new().at(window, wake).with(window, notify).edge(notify, sleep);

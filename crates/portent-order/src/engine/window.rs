@@ -343,6 +343,10 @@ impl<'t> Window<'t> {
     pub(crate) fn len(&self) -> usize {
         self.chain_of.len()
     }
+    /// Whether no event comes after the window.
+    pub(crate) fn reaches_the_end(&self) -> bool {
+        self.first + self.len() == self.trace.len()
+    }
     #[inline]
     pub(crate) fn past_of(&self, node: Node) -> &[u32] {
         &self.past[node as usize * self.chains..][..self.chains]

@@ -26,6 +26,8 @@ pub struct TinyShape {
     pub variables: u32,
     /// Locks, 0 to 8.
     pub locks: u32,
+    /// Mostly locks, deeply nested: for deadlocks.
+    pub lock_heavy: bool,
     /// The trace may stop anywhere, with locks held, blocks open and threads asleep.
     pub open_scopes: bool,
     /// Locks are released in any order, not only the last one first.
@@ -62,6 +64,7 @@ impl TinyShape {
         events: 12,
         variables: 2,
         locks: 0,
+        lock_heavy: false,
         open_scopes: false,
         hand_over_hand: false,
         reentrant: false,
@@ -84,6 +87,7 @@ impl TinyShape {
         events: 16,
         variables: 2,
         locks: 2,
+        lock_heavy: false,
         open_scopes: true,
         hand_over_hand: true,
         reentrant: true,
@@ -113,11 +117,26 @@ impl TinyShape {
             TinyShape { name: "reentrant", reentrant: true, ..open.clone() },
             TinyShape { name: "shared-locks", shared_locks: true, ..open.clone() },
             TinyShape { name: "busy", shared_locks: true, busy: true, locks: 1, ..open.clone() },
+            TinyShape { name: "one-lock", locks: 1, variables: 1, ..locks.clone() },
+            TinyShape { name: "nests", lock_heavy: true, locks: 3, variables: 1, events: 16, ..locks.clone() },
+            TinyShape { name: "nests-of-two", lock_heavy: true, threads: 2, events: 18, locks: 3, ..open.clone() },
+            TinyShape { name: "nests-forked", lock_heavy: true, fork_join: true, tokens: true, events: 16, ..open.clone() },
+            TinyShape {
+                name: "nests-shared",
+                lock_heavy: true,
+                shared_locks: true,
+                busy: true,
+                hand_over_hand: true,
+                threads: 4,
+                events: 16,
+                ..open.clone()
+            },
             TinyShape { name: "fork-join", fork_join: true, threads: 4, events: 14, ..locks.clone() },
             TinyShape { name: "tokens", fork_join: true, tokens: true, ..open.clone() },
             TinyShape { name: "conditions", conditions: true, events: 14, ..locks.clone() },
             TinyShape { name: "conditions-open", conditions: true, locks: 1, variables: 1, ..open.clone() },
-            TinyShape { name: "blocks", blocks: true, ..open.clone() },
+            TinyShape { name: "blocks", blocks: true, variables: 1, events: 14, ..open.clone() },
+            TinyShape { name: "guarded-blocks", blocks: true, variables: 1, locks: 1, events: 16, threads: 2, ..locks.clone() },
             TinyShape { name: "atomics", updates: true, atomics: true, values: true, branches: true, ..open.clone() },
             TinyShape::EVERYTHING,
         ]

@@ -50,6 +50,10 @@ pub(super) struct World<'a> {
     kernel: u32,
     /// Where to stop.
     target: u32,
+    /// How often, out of eight, the thread that ran runs on: whole critical sections in a row, or none.
+    steady: u32,
+    /// How often, out of four, a thread takes a lock before it touches anything.
+    careful: u32,
 }
 
 impl<'a> World<'a> {
@@ -64,13 +68,19 @@ impl<'a> World<'a> {
         let most = shape.events.clamp(2, 64);
         let target = most / 2 + random.below(most / 2 + 1);
         let events = Vec::with_capacity(most as usize);
-        Self { shape, random, threads, memory: [0; 8], tokens: Default::default(), events, kernel: 0, target }
+        let (steady, careful) = (random.below(8), (2 * random.below(4)).min(4));
+        let tokens = Default::default();
+        Self { shape, random, threads, memory: [0; 8], tokens, events, kernel: 0, target, steady, careful }
     }
 
     pub(super) fn run(&mut self) {
         let mut idle = 0;
+        let mut running = 0;
         while self.kernel + self.debt() < self.target && idle < 200 {
-            let t = self.random.below(self.threads.len() as u32) as usize;
+            if idle > 0 || self.random.below(8) >= self.steady {
+                running = self.random.below(self.threads.len() as u32) as usize;
+            }
+            let t = running;
             // The dearest step is a wait: five events until it is over.
             let room = self.target - self.kernel - self.debt();
             idle = if self.step(t, room) { 0 } else { idle + 1 };
@@ -140,7 +150,16 @@ impl<'a> World<'a> {
             Life::Forked if self.shape.open_scopes && room < 2 => return false,
             Life::Forked | Life::Running => {}
         }
+        if self.shape.blocks && self.threads[t].block.is_none() && self.random.one_in(3) {
+            return self.block(t, room);
+        }
+        if self.shape.lock_heavy && self.random.below(3) < 2 {
+            // Two steps in and one out: nests of locks, taken in any order.
+            return if self.random.below(3) < 2 { self.acquire(t, room) } else { self.release(t) };
+        }
+        let unguarded = self.shape.locks > 0 && self.threads[t].held.is_empty();
         match self.random.below(16) {
+            0..=5 if unguarded && self.random.below(4) < self.careful => self.acquire(t, room),
             0..=5 => self.access(t),
             6..=8 => self.acquire(t, room),
             9..=10 => self.release(t),

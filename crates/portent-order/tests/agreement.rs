@@ -1,0 +1,101 @@
+//! The order engine against the oracle, both ways, on random small traces: nothing false, nothing missed.
+//!
+//! The bounded run is part of every test run; `cargo test --release -- --ignored` does a million traces.
+
+use portent_order::engine::{Effort, Engine, View};
+use portent_order::{Kind, Model, Verdict, brute, check};
+use portent_trace::Trace;
+use portent_trace::generate::{TinyShape, tiny, tiny_std};
+
+#[derive(Default, Debug)]
+struct Count {
+    goals: u64,
+    feasible: u64,
+}
+
+/// Every goal of a trace, in a model, by both.
+fn compare(seed: u64, shape: &TinyShape, trace: &Trace, model: Model, kind: Kind, count: &mut Count) {
+    let view = View::whole(trace, model);
+    let mut engine = Engine::new(&view);
+    for goal in brute::candidates(trace, kind) {
+        let truth = brute::decide(trace, model, &goal);
+        let story = || format!("seed {seed}, {shape:?}, {model}, {goal:?}\n{}", tiny_std(seed, shape));
+        if let Some(witness) = &truth {
+            check(trace, model, &goal, witness).unwrap_or_else(|why| panic!("oracle's witness: {why}\n{}", story()));
+        }
+        match engine.decide(&goal, Effort::default()) {
+            Verdict::Feasible(witness) => {
+                check(trace, model, &goal, &witness).unwrap_or_else(|why| panic!("engine's witness: {why}\n{}", story()));
+                assert!(truth.is_some(), "the engine found what cannot happen: {}", story());
+            }
+            Verdict::Infeasible => assert!(truth.is_none(), "the engine missed {truth:?}: {}", story()),
+            Verdict::Unknown(why) => panic!("unknown ({why}): {}", story()),
+        }
+        count.goals += 1;
+        count.feasible += u64::from(truth.is_some());
+    }
+}
+
+/// The shapes that pose goals of a kind; all of them where any shape does.
+fn shapes(kind: Kind) -> Vec<TinyShape> {
+    let poses = |shape: &TinyShape| match kind {
+        Kind::Race | Kind::Nondeterminism | Kind::FinalValue => true,
+        Kind::Atomicity => shape.blocks,
+        Kind::Deadlock => shape.lock_heavy,
+        Kind::LostWakeup => shape.conditions,
+    };
+    TinyShape::all().filter(poses).collect()
+}
+
+fn run(traces: u64, first_seed: u64) {
+    for model in Model::ALL {
+        for kind in Kind::ALL {
+            let shapes = shapes(kind);
+            let mut count = Count::default();
+            for i in 0..traces {
+                let shape = &shapes[(i % shapes.len() as u64) as usize];
+                let seed = first_seed + i;
+                compare(seed, shape, &tiny(seed, shape), model, kind, &mut count);
+            }
+            println!("{model:5} {kind:?}: {traces} traces, {} goals, {} feasible", count.goals, count.feasible);
+            assert!(count.feasible * 100 > count.goals, "hardly any goal is feasible: {count:?}");
+            assert!(count.feasible * 100 < count.goals * 99, "hardly any goal is infeasible: {count:?}");
+        }
+    }
+}
+
+#[test]
+fn engine_and_oracle_agree_on_every_goal_of_random_traces() {
+    run(20_000, 1);
+}
+
+#[test]
+#[ignore = "a nightly-style run: a million traces per model and kind, about an hour"]
+fn engine_and_oracle_agree_on_a_million_traces() {
+    run(1_000_000, 1 << 32);
+}
+
+/// A goal is only ever asked of a trace that poses it; the engine must not fall over when it is cut into windows.
+#[test]
+fn windows_are_sound() {
+    let shapes: Vec<TinyShape> = TinyShape::all().collect();
+    for seed in 0..3_000u64 {
+        let shape = &shapes[(seed % shapes.len() as u64) as usize];
+        let trace = tiny(seed, shape);
+        for model in Model::ALL {
+            for view in View::windows(&trace, model, 6) {
+                let span = view.span();
+                let mut engine = Engine::new(&view);
+                for kind in Kind::ALL {
+                    for goal in brute::candidates(&trace, kind) {
+                        if let Verdict::Feasible(witness) = engine.decide(&goal, Effort::default()) {
+                            check(&trace, model, &goal, &witness).unwrap_or_else(|why| {
+                                panic!("{why}: {goal:?} in {model}, window {span:?}\n{}", tiny_std(seed, shape))
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
