@@ -146,6 +146,12 @@ pub enum Problem {
         /// What does not fit.
         detail: String,
     },
+    /// A name longer than the format holds.
+    #[error("a name is longer than {limit} bytes; expected at most that many")]
+    NameTooLong {
+        /// The longest name that is written.
+        limit: usize,
+    },
     /// The same variable name with two byte ranges.
     #[error("variable {name:?} is defined twice with different byte ranges")]
     RangeChanged {

@@ -215,8 +215,18 @@ pub struct InputBatch {
     loc: Vec<LocId>,
 }
 
-const HAS_VALUE: u32 = 1 << 9;
-const THREAD_SHIFT: u32 = 10;
+pub(crate) const HAS_VALUE: u32 = 1 << 9;
+pub(crate) const THREAD_SHIFT: u32 = 10;
+
+/// The columns of a batch, all equally long, for decoders that fill them directly.
+pub(crate) struct InputColumns<'a> {
+    /// Operation code, [`HAS_VALUE`], and the thread from [`THREAD_SHIFT`] on.
+    pub(crate) meta: &'a mut [u32],
+    pub(crate) object: &'a mut [u32],
+    /// Zero where there is no value.
+    pub(crate) value: &'a mut [i64],
+    pub(crate) loc: &'a mut [LocId],
+}
 
 impl InputBatch {
     /// How many events sources aim to put into a batch: small enough for the second-level cache.
@@ -230,6 +240,16 @@ impl InputBatch {
         self.object.clear();
         self.value.clear();
         self.loc.clear();
+    }
+    /// Makes room for exactly `count` events from number `first` on, all of which the caller must then write.
+    pub(crate) fn overwrite(&mut self, first: u64, place: BatchPlace, count: usize) -> InputColumns<'_> {
+        self.first = first;
+        self.place = place;
+        self.meta.resize(count, 0);
+        self.object.resize(count, 0);
+        self.value.resize(count, 0);
+        self.loc.resize(count, LocId::from_bits(0));
+        InputColumns { meta: &mut self.meta, object: &mut self.object, value: &mut self.value, loc: &mut self.loc }
     }
     /// How many events it holds.
     #[inline]
@@ -255,7 +275,7 @@ impl InputBatch {
         let meta = self.meta[i];
         InputEvent {
             thread: ThreadId(meta >> THREAD_SHIFT),
-            // Only `push` fills the column, so the code is one that `code` returned.
+            // Only `push` and checked decoders fill the column, so the code is one that `code` returned.
             op: InputOp::from_code((meta & (HAS_VALUE - 1)) as u16).unwrap_or(InputOp::Branch),
             object: self.object[i],
             value: (meta & HAS_VALUE != 0).then_some(self.value[i]),

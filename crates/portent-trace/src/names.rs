@@ -225,6 +225,11 @@ impl Names {
     /// The same name must come with the same range each time.
     pub fn intern_range(&mut self, name: &[u8], range: ByteRange) -> Result<u32, Problem> {
         let id = self.intern(ObjectClass::Variable, name)?;
+        self.set_range(id, range)?;
+        Ok(id)
+    }
+    /// Gives a variable that exists its byte range.
+    pub(crate) fn set_range(&mut self, id: u32, range: ByteRange) -> Result<(), Problem> {
         let slot = id as usize;
         if self.ranges.len() <= slot {
             self.ranges.resize(slot + 1, None);
@@ -235,7 +240,7 @@ impl Names {
             }
             _ => {
                 self.ranges[slot] = Some(range);
-                Ok(id)
+                Ok(())
             }
         }
     }

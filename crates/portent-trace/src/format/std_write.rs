@@ -2,6 +2,7 @@
 //!
 //! With [`Dialect::Rapid`] only what RAPID accepts is written, and [`StdWriter::finish`] says what had to be dropped.
 
+use super::TraceSink;
 use super::std_read::order_suffix;
 use crate::error::TraceError;
 use crate::input::{InputBatch, InputEvent, InputOp};
@@ -157,6 +158,15 @@ impl<W: Write> StdWriter<W> {
             }
         }
         encoded.into()
+    }
+}
+
+impl<W: Write> TraceSink for StdWriter<W> {
+    fn write(&mut self, names: &Names, batch: &InputBatch) -> Result<(), TraceError> {
+        StdWriter::write(self, names, batch)
+    }
+    fn finish(self: Box<Self>) -> Result<Vec<String>, TraceError> {
+        StdWriter::finish(*self)
     }
 }
 

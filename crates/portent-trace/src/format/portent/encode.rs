@@ -1,0 +1,100 @@
+//! The payload of an events chunk, written: columns of what cannot be foreseen.
+//!
+//! A *site* is an operation at a location. An event names its site (0 for one that is new in the chunk, so that traces
+//! whose every event has its own location stay small), whether it touches the object the site touched last, and how its
+//! value follows from values before it. Everything starts anew with each chunk.
+
+use super::column::{self, zigzag};
+use crate::input::InputBatch;
+use rustc_hash::FxHashMap;
+
+/// How many values are remembered, by the low bits of their object's number. Part of the format.
+pub(super) const MEMORY: usize = 4096;
+
+/// Bit of an event's code: the object is not the one the site touched last.
+pub(super) const OTHER_OBJECT: u32 = 1;
+/// Values in the upper bits of an event's code: no value; the remembered value; a difference to the remembered value;
+/// a difference to the value last stored as a difference.
+pub(super) const VALUE_SAME: u32 = 1;
+pub(super) const VALUE_BY_OBJECT: u32 = 2;
+pub(super) const VALUE_BY_LAST: u32 = 3;
+
+#[inline]
+fn zigzag64(n: i64) -> u64 {
+    ((n << 1) ^ (n >> 63)) as u64
+}
+#[inline]
+pub(super) fn unzigzag64(n: u64) -> i64 {
+    ((n >> 1) ^ (n & 1).wrapping_neg()) as i64
+}
+
+#[derive(Default)]
+struct Columns {
+    threads: Vec<u32>,
+    sites: Vec<u32>,
+    codes: Vec<u32>,
+    site_ops: Vec<u32>,
+    site_locs: Vec<u32>,
+    site_objects: Vec<u32>,
+    objects: Vec<u32>,
+    values_low: Vec<u32>,
+    values_high: Vec<u32>,
+}
+
+/// Appends the events of `batch` as a payload.
+pub(super) fn encode(batch: &InputBatch, out: &mut Vec<u8>) {
+    let mut columns = Columns::default();
+    let mut site_of: FxHashMap<(u16, u32), u32> = FxHashMap::default();
+    let mut last_object: Vec<u32> = Vec::new();
+    let mut memory = vec![0i64; MEMORY];
+    let mut last_value = 0i64;
+    for event in batch.iter() {
+        let key = (event.op.code(), event.loc.to_bits());
+        let fresh = last_object.len() as u32;
+        let site = *site_of.entry(key).or_insert(fresh);
+        let mut code = 0;
+        if site == fresh {
+            columns.sites.push(0);
+            columns.site_ops.push(u32::from(key.0));
+            columns.site_locs.push(key.1);
+            columns.site_objects.push(event.object);
+            last_object.push(event.object);
+        } else {
+            columns.sites.push(site + 1);
+            let last = std::mem::replace(&mut last_object[site as usize], event.object);
+            if last != event.object {
+                code |= OTHER_OBJECT;
+                columns.objects.push(zigzag(event.object.wrapping_sub(last)));
+            }
+        }
+        if let Some(value) = event.value {
+            let remembered = std::mem::replace(&mut memory[event.object as usize % MEMORY], value);
+            let by_object = zigzag64(value.wrapping_sub(remembered));
+            let by_last = zigzag64(value.wrapping_sub(last_value));
+            if by_object == 0 {
+                code |= VALUE_SAME << 1;
+            } else {
+                let (how, difference) =
+                    if by_last < by_object { (VALUE_BY_LAST, by_last) } else { (VALUE_BY_OBJECT, by_object) };
+                code |= how << 1;
+                columns.values_low.push(difference as u32);
+                columns.values_high.push((difference >> 32) as u32);
+                last_value = value;
+            }
+        }
+        columns.codes.push(code);
+        columns.threads.push(event.thread.0);
+    }
+    for count in [columns.site_ops.len(), columns.objects.len(), columns.values_low.len()] {
+        out.extend((count as u32).to_le_bytes());
+    }
+    column::write(&columns.threads, false, out);
+    column::write(&columns.sites, false, out);
+    column::write(&columns.codes, false, out);
+    column::write(&columns.site_ops, false, out);
+    column::write(&columns.site_locs, true, out);
+    column::write(&columns.site_objects, true, out);
+    column::write(&columns.objects, false, out);
+    column::write(&columns.values_low, false, out);
+    column::write(&columns.values_high, false, out);
+}
