@@ -24,6 +24,7 @@
 mod error;
 mod event;
 pub mod format;
+pub mod generate;
 mod ids;
 mod input;
 mod lower;

@@ -1,0 +1,201 @@
+//! Tiny, dense traces for testing engines against brute force.
+//!
+//! A handful of threads crowd onto very few variables and locks, so that for most goals both answers are common: many
+//! reorderings exist and many are ruled out. Every event has a location of its own.
+
+mod world;
+
+use crate::error::TraceError;
+use crate::format::{Dialect, StdWriter};
+use crate::input::{BatchPlace, InputBatch, InputEvent, InputSource, Progress};
+use crate::lower::Layout;
+use crate::names::{Names, ObjectClass};
+use crate::trace::Trace;
+use world::{BLOCKS, TOKENS, World};
+
+/// What tiny traces are made of: limits, and a switch per feature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TinyShape {
+    /// What the shape is called in test output.
+    pub name: &'static str,
+    /// At most this many threads, 2 to 8.
+    pub threads: u32,
+    /// At most this many kernel events, 2 to 64; at least half of them.
+    pub events: u32,
+    /// Variables, 1 to 8.
+    pub variables: u32,
+    /// Locks, 0 to 8.
+    pub locks: u32,
+    /// The trace may stop anywhere, with locks held, blocks open and threads asleep.
+    pub open_scopes: bool,
+    /// Locks are released in any order, not only the last one first.
+    pub hand_over_hand: bool,
+    /// A held lock is sometimes taken once more.
+    pub reentrant: bool,
+    /// `acqs` and `rels`.
+    pub shared_locks: bool,
+    /// `busy`, and `busys` where locks are shared.
+    pub busy: bool,
+    /// Some threads are forked and joined.
+    pub fork_join: bool,
+    /// `snd` and `rcv`.
+    pub tokens: bool,
+    /// `slp`, `ntf`, `nta`, `wak`, `tmo`; needs a lock.
+    pub conditions: bool,
+    /// `begin` and `end`.
+    pub blocks: bool,
+    /// `u`.
+    pub updates: bool,
+    /// Some accesses are atomic.
+    pub atomics: bool,
+    /// `branch`.
+    pub branches: bool,
+    /// Accesses carry values, few different ones.
+    pub values: bool,
+}
+
+impl TinyShape {
+    /// Accesses only: the base of every other shape.
+    pub const PLAIN: TinyShape = TinyShape {
+        name: "plain",
+        threads: 3,
+        events: 12,
+        variables: 2,
+        locks: 0,
+        open_scopes: false,
+        hand_over_hand: false,
+        reentrant: false,
+        shared_locks: false,
+        busy: false,
+        fork_join: false,
+        tokens: false,
+        conditions: false,
+        blocks: false,
+        updates: false,
+        atomics: false,
+        branches: false,
+        values: false,
+    };
+
+    /// Every feature at once.
+    pub const EVERYTHING: TinyShape = TinyShape {
+        name: "everything",
+        threads: 4,
+        events: 16,
+        variables: 2,
+        locks: 2,
+        open_scopes: true,
+        hand_over_hand: true,
+        reentrant: true,
+        shared_locks: true,
+        busy: true,
+        fork_join: true,
+        tokens: true,
+        conditions: true,
+        blocks: true,
+        updates: true,
+        atomics: true,
+        branches: true,
+        values: true,
+    };
+
+    /// The variants that engines are tested on.
+    pub fn all() -> impl Iterator<Item = TinyShape> {
+        let plain = TinyShape::PLAIN;
+        let locks = TinyShape { name: "locks", locks: 2, ..plain.clone() };
+        let open = TinyShape { name: "open-scopes", open_scopes: true, ..locks.clone() };
+        [
+            plain.clone(),
+            locks.clone(),
+            TinyShape { name: "two-threads", threads: 2, locks: 3, hand_over_hand: true, ..locks.clone() },
+            open.clone(),
+            TinyShape { name: "hand-over-hand", hand_over_hand: true, locks: 3, ..open.clone() },
+            TinyShape { name: "reentrant", reentrant: true, ..open.clone() },
+            TinyShape { name: "shared-locks", shared_locks: true, ..open.clone() },
+            TinyShape { name: "busy", shared_locks: true, busy: true, locks: 1, ..open.clone() },
+            TinyShape { name: "fork-join", fork_join: true, threads: 4, events: 14, ..locks.clone() },
+            TinyShape { name: "tokens", fork_join: true, tokens: true, ..open.clone() },
+            TinyShape { name: "conditions", conditions: true, events: 14, ..locks.clone() },
+            TinyShape { name: "conditions-open", conditions: true, locks: 1, variables: 1, ..open.clone() },
+            TinyShape { name: "blocks", blocks: true, ..open.clone() },
+            TinyShape { name: "atomics", updates: true, atomics: true, values: true, branches: true, ..open.clone() },
+            TinyShape::EVERYTHING,
+        ]
+        .into_iter()
+    }
+}
+
+/// The tiny trace of this shape and seed.
+pub fn tiny(seed: u64, shape: &TinyShape) -> Trace {
+    let mut source = TinySource { made: tiny_events(seed, shape), done: false };
+    match Trace::from_input(&mut source) {
+        Ok(trace) => trace,
+        Err(error) => unreachable!("tiny trace {seed} of shape {} is not well-formed: {error}", shape.name),
+    }
+}
+
+/// The same trace as STD text.
+pub fn tiny_std(seed: u64, shape: &TinyShape) -> String {
+    let (names, events) = tiny_events(seed, shape);
+    let mut batch = InputBatch::default();
+    events.into_iter().for_each(|event| batch.push(event));
+    let mut text = Vec::new();
+    let written = StdWriter::new(&mut text, Dialect::Portent, Layout::default()).write(&names, &batch);
+    debug_assert!(written.is_ok(), "writing to memory does not fail");
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The same trace as input events, with their names.
+pub fn tiny_events(seed: u64, shape: &TinyShape) -> (Names, Vec<InputEvent>) {
+    let mut world = World::new(seed, shape);
+    world.run();
+    (names(shape), world.events)
+}
+
+fn names(shape: &TinyShape) -> Names {
+    let mut names = Names::default();
+    let mut intern = |class, prefix: &str, count: u32| {
+        for i in 0..count {
+            // Short ASCII names, a handful of them: none can be refused.
+            let _ = names.intern(class, format!("{prefix}{i}").as_bytes());
+        }
+    };
+    intern(ObjectClass::Thread, "T", shape.threads);
+    intern(ObjectClass::Variable, "x", shape.variables);
+    intern(ObjectClass::Lock, "l", shape.locks);
+    if shape.conditions {
+        intern(ObjectClass::Condition, "c", shape.locks);
+    }
+    if shape.tokens {
+        intern(ObjectClass::Token, "k", TOKENS as u32);
+    }
+    if shape.blocks {
+        intern(ObjectClass::Block, "b", BLOCKS);
+    }
+    names
+}
+
+struct TinySource {
+    made: (Names, Vec<InputEvent>),
+    done: bool,
+}
+
+impl InputSource for TinySource {
+    fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
+        batch.restart(0, BatchPlace::Memory);
+        if !std::mem::replace(&mut self.done, true) {
+            self.made.1.iter().for_each(|event| batch.push(*event));
+        }
+        Ok(!batch.is_empty())
+    }
+    fn names(&self) -> &Names {
+        &self.made.0
+    }
+    fn take_names(&mut self) -> Names {
+        std::mem::take(&mut self.made.0)
+    }
+    fn progress(&self) -> Progress {
+        let total = self.made.1.len() as u64;
+        Progress { done: if self.done { total } else { 0 }, total: Some(total) }
+    }
+}
