@@ -207,7 +207,7 @@ impl<'a> World<'a> {
                 self.emit(t, InputOp::Fork, other as u32, None)
             }
             // Joining is rare and mostly late: a joined thread adds nothing more.
-            Life::Running if other != t && idle && room >= 2 && room < 8 => {
+            Life::Running if other != t && idle && (2..8).contains(&room) => {
                 self.threads[other].life = Life::Joined;
                 self.kernel += 1;
                 self.emit(t, InputOp::Join, other as u32, None)
