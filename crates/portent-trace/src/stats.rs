@@ -186,7 +186,7 @@ pub struct Stats {
     pub shared_variables: u64,
     /// The variables with the most accesses, at most [`BUSIEST`].
     pub busiest_variables: Vec<VariableStats>,
-    /// Pairs of a read and a write of its variable (the initial one included) other than the one it saw.
+    /// Pairs of a read and a write of its variable other than the one it saw; initial values are no writes here.
     pub read_write_pairs: u64,
     /// How often a thread took a lock while holding `i` others, for each `i` up to the deepest nesting.
     pub nesting: Vec<u64>,

@@ -65,6 +65,8 @@ struct VariableCount {
     reads: u32,
     writes: u32,
     updates: u32,
+    /// Reads and updates before the first write: those saw the initial value.
+    initial: u32,
     sharing: Sharing,
 }
 
@@ -72,11 +74,15 @@ impl VariableCount {
     fn accesses(&self) -> u64 {
         u64::from(self.reads) + u64::from(self.writes) + u64::from(self.updates)
     }
-    /// Each read saw one of the writes, counting the initial one, and an update is no other write than itself.
+    /// Each read saw one of the writes, unless it saw the initial value, and an update is no other write than itself.
     fn pairs(&self) -> u64 {
         let writes = u64::from(self.writes) + u64::from(self.updates);
-        let of_reads = u64::from(self.reads).saturating_mul(writes);
-        of_reads.saturating_add(u64::from(self.updates).saturating_mul(writes.saturating_sub(1)))
+        let (reads, updates) = (u64::from(self.reads), u64::from(self.updates));
+        let others = reads.saturating_mul(writes).saturating_add(updates.saturating_mul(writes.saturating_sub(1)));
+        others.saturating_sub(reads + updates - u64::from(self.initial))
+    }
+    fn read(&mut self) {
+        self.initial += u32::from(self.writes == 0 && self.updates == 0);
     }
 }
 
@@ -220,9 +226,17 @@ impl Counts {
     fn add_kernel(&mut self, kernel: &Batch) {
         for event in kernel.iter() {
             match event.op {
-                Op::Read(x, _) => self.variable(x, event.thread).reads += 1,
+                Op::Read(x, _) => {
+                    let count = self.variable(x, event.thread);
+                    count.read();
+                    count.reads += 1;
+                }
                 Op::Write(x, _) => self.variable(x, event.thread).writes += 1,
-                Op::Update(x, _) => self.variable(x, event.thread).updates += 1,
+                Op::Update(x, _) => {
+                    let count = self.variable(x, event.thread);
+                    count.read();
+                    count.updates += 1;
+                }
                 Op::Acquire(lock, mode) => {
                     let thread = &mut self.threads[event.thread.index()];
                     thread.acquisitions += 1;
