@@ -129,13 +129,13 @@ pub(crate) struct ConvertArgs {
     /// The trace to convert; `-` is standard input.
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
-    /// Where to write it; `-` is standard output, as STD text.
+    /// Where to write it; `-` is standard output, as STD text unless --format says otherwise.
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
     /// Write only what RAPID accepts, and say what had to be dropped (STD text only).
     #[arg(long)]
     pub(crate) rapid: bool,
-    /// Skip damaged chunks of a .portent file instead of stopping at them.
+    /// Read a damaged .portent file up to the damage instead of refusing it.
     #[arg(long)]
     pub(crate) salvage: bool,
     /// The format of OUT, whatever its ending.

@@ -17,13 +17,14 @@ pub use exit::ExitCode;
 pub use failure::Failure;
 
 use args::{Arguments, Command};
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
+use commands::knobs::Knobs;
 use std::ffi::OsString;
 
 /// Runs the command line `arguments`, the first of which is the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match parse(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Nowhere left to complain when even this cannot be written.
@@ -48,6 +49,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Cxx(_) => Err(not_built("c++")),
     };
     done.unwrap_or_else(|failure| failure.report())
+}
+
+/// Parses a command line; the settings of `gen` show their defaults.
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let mut command = Arguments::command().mut_subcommand("gen", |gen_command| {
+        Knobs::defaults().into_iter().fold(gen_command, |command, (knob, default)| {
+            command.mut_arg(knob, |arg| {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                if default.is_empty() { arg } else { arg.help(format!("{help} [default: {default}]")) }
+            })
+        })
+    });
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 fn not_built(command: &str) -> Failure {

@@ -1,12 +1,10 @@
 //! The traces that commands read and write: files or the standard streams, named in every message.
 
 use crate::failure::Failure;
-use crate::terminal::{self, Unit};
-use portent_trace::format::{Dialect, StdReader, StdWriter};
-use portent_trace::{InputBatch, InputSource, Layout, Names, Problem, TraceError};
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use tempfile::TempPath;
+use crate::terminal;
+use portent_trace::format::{self, Dialect, Format, OpenOptions, TraceSink};
+use portent_trace::{InputSource, Layout, TraceError};
+use std::path::Path;
 
 /// A trace format, as `--format` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -15,8 +13,18 @@ pub(crate) enum FormatName {
     Std,
     /// Portent's own format: compact, seekable, crash-safe
     Portent,
-    /// Tables for data tools (write only)
+    /// Tables for data tools; can be written, not read
     Parquet,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Std => Format::Std,
+            FormatName::Portent => Format::Portent,
+            FormatName::Parquet => Format::Parquet,
+        }
+    }
 }
 
 /// Whether a path stands for standard input or output.
@@ -24,26 +32,34 @@ pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The format an output is to have: what was asked for, else what its ending says.
-pub(crate) fn output_format(path: &Path, asked: Option<FormatName>) -> Result<FormatName, Failure> {
-    if is_standard(path) {
-        return match asked {
-            None | Some(FormatName::Std) => Ok(FormatName::Std),
-            Some(_) => Err(Failure::usage(
-                "only STD text can be written to standard output",
-                "name a file: the other formats are finished by going back to their beginning",
-            )),
-        };
+/// The format an output is to have: what was asked for, else what its ending says, else text.
+pub(crate) fn output_format(path: &Path, asked: Option<FormatName>) -> Result<Format, Failure> {
+    match asked {
+        Some(format) => Ok(format.into()),
+        None if is_standard(path) => Ok(Format::Std),
+        None => Ok(Format::from_path(path)?),
     }
-    if let Some(format) = asked {
-        return Ok(format);
-    }
-    match path.extension().and_then(|ending| ending.to_str()) {
-        Some("std" | "txt") => Ok(FormatName::Std),
-        Some("portent") => Ok(FormatName::Portent),
-        Some("parquet") => Ok(FormatName::Parquet),
-        _ => Err(Failure::Trace(TraceError::whole(Problem::UnknownFormat(path.display().to_string())))),
-    }
+}
+
+/// Starts a trace file, or a trace on standard output for `-`.
+pub(crate) fn create(
+    path: &Path,
+    format: Format,
+    dialect: Dialect,
+    layout: Layout,
+) -> Result<Box<dyn TraceSink>, Failure> {
+    let sink = if is_standard(path) {
+        let out = Box::new(std::io::stdout());
+        format::create_on(out, format, dialect, layout)
+    } else {
+        format::create(path, format, dialect, layout)
+    };
+    sink.map_err(write_error)
+}
+
+/// Why an output could not be written; files name themselves.
+pub(crate) fn write_error(error: TraceError) -> Failure {
+    Failure::Trace(error.in_input("standard output"))
 }
 
 /// A trace being read.
@@ -54,22 +70,17 @@ pub(crate) struct Input {
 
 impl Input {
     /// Opens a file, or standard input for `-`.
-    pub(crate) fn open(path: &Path, _salvage: bool) -> Result<Input, Failure> {
-        let name = if is_standard(path) { "standard input".into() } else { path.display().to_string() };
-        let source: Box<dyn InputSource> = if is_standard(path) {
-            Box::new(StdReader::new(std::io::stdin()))
+    pub(crate) fn open(path: &Path, salvage: bool) -> Result<Input, Failure> {
+        let options = OpenOptions { salvage };
+        Ok(if is_standard(path) {
+            Input { name: "standard input".into(), source: format::open_stdin(options)? }
         } else {
-            Box::new(StdReader::new(std::fs::File::open(path).map_err(|e| TraceError::from(e).in_input(&name))?))
-        };
-        Ok(Input { name, source })
+            Input { name: path.display().to_string(), source: format::open(path, options)? }
+        })
     }
     /// What messages call it.
     pub(crate) fn name(&self) -> &str {
         &self.name
-    }
-    /// What its progress counts.
-    pub(crate) fn unit(&self) -> Unit {
-        Unit::Bytes
     }
     pub(crate) fn source(&self) -> &dyn InputSource {
         &*self.source
@@ -87,44 +98,4 @@ impl Input {
             terminal::message("warning", &format!("{}: {missing}", self.name));
         }
     }
-}
-
-/// A trace being written. A file appears under its name only when it is complete.
-pub(crate) struct Output {
-    name: String,
-    sink: StdWriter<Box<dyn Write>>,
-    /// The unfinished file and the name it is to have; `None` for streams and devices.
-    pending: Option<(TempPath, PathBuf)>,
-}
-
-impl Output {
-    /// Starts a file, or STD text on standard output for `-`.
-    pub(crate) fn create(
-        path: &Path,
-        _format: FormatName,
-        dialect: Dialect,
-        layout: Layout,
-    ) -> Result<Output, Failure> {
-        let name = if is_standard(path) { "standard output".into() } else { path.display().to_string() };
-        let sink = StdWriter::new(Box::new(BufWriter::new(std::io::stdout())) as Box<dyn Write>, dialect, layout);
-        Ok(Output { name, sink, pending: None })
-    }
-    /// Writes the events of a batch.
-    pub(crate) fn write(&mut self, names: &Names, batch: &InputBatch) -> Result<(), Failure> {
-        self.sink.write(names, batch).map_err(|error| named(error, &self.name))
-    }
-    /// Completes the trace; says what the format could not hold.
-    pub(crate) fn finish(self, _names: &Names) -> Result<Vec<String>, Failure> {
-        let notes = self.sink.finish().map_err(|error| named(error, &self.name))?;
-        if let Some((unfinished, path)) = self.pending {
-            unfinished.persist(path).map_err(|error| named(error.error.into(), &self.name))?;
-        }
-        Ok(notes)
-    }
-}
-
-/// An error of an output: whatever file it happened in, the user knows it by this name.
-fn named(mut error: TraceError, name: &str) -> Failure {
-    error.input = Some(name.to_owned());
-    Failure::Trace(error)
 }

@@ -3,6 +3,7 @@
 pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod generate;
+pub(crate) mod knobs;
 pub(crate) mod stats;
 mod stats_text;
 pub(crate) mod validate;

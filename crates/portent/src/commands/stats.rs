@@ -4,7 +4,7 @@ use super::{print, stats_text};
 use crate::args::StatsArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::terminal::Bar;
+use crate::terminal::{Bar, Unit};
 use crate::traces::Input;
 use portent_trace::stats::Stats;
 use serde::Serialize;
@@ -22,7 +22,7 @@ struct Document<'a> {
 pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
     let mut input = Input::open(&args.trace, false)?;
     let name = input.name().to_owned();
-    let mut bar = Bar::new(format!("reading {name}"), input.unit());
+    let mut bar = Bar::new(format!("reading {name}"), Unit::Bytes);
     let stats = input.named(|source| Stats::collect(source, |progress| bar.update(progress)))?;
     drop(bar);
     input.warn_if_truncated();

@@ -5,7 +5,7 @@ use crate::args::ValidateArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::counted;
-use crate::terminal::Bar;
+use crate::terminal::{Bar, Unit};
 use crate::traces::Input;
 use portent_trace::stats::Summary;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
 fn validate(path: &Path) -> Result<String, Failure> {
     let mut input = Input::open(path, false)?;
     let name = input.name().to_owned();
-    let mut bar = Bar::new(format!("validating {name}"), input.unit());
+    let mut bar = Bar::new(format!("validating {name}"), Unit::Bytes);
     let summary = input.named(|source| Summary::collect(source, |progress| bar.update(progress)))?;
     drop(bar);
     match &summary.missing {
