@@ -29,9 +29,21 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
     if args.json {
         let document = Document { schema: 1, input: &name, stats: &stats };
         let text = serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?;
-        print(&(text + "\n"))?;
+        print(&(escaped(&text) + "\n"))?;
     } else {
         print(&stats_text::page(&name, &stats))?;
     }
     Ok(ExitCode::NothingFound)
+}
+
+/// JSON that is safe to show: the control characters that JSON itself lets through, as JSON escapes.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            _ => text.push(c),
+        }
+    }
+    text
 }

@@ -74,3 +74,20 @@ fn a_damaged_chunk_stops_convert_unless_it_is_to_salvage() {
     let salvaged = place.session("convert --salvage damaged.portent rest.portent");
     assert!(salvaged.contains("warning: ") && salvaged.ends_with("--- exit 0\n"), "{salvaged}");
 }
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_can_be_written_but_not_read() {
+    let place = Place::with("bank.std", BANK);
+    place.ok("convert bank.std bank.parquet");
+    assert!(std::fs::read(place.path("bank.parquet")).unwrap().starts_with(b"PAR1"));
+    assert_snapshot!("parquet_read", place.session("stats bank.parquet"));
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_build_without_parquet_says_so() {
+    let place = Place::with("bank.std", BANK);
+    assert_snapshot!("parquet_not_built", place.session("convert bank.std bank.parquet"));
+    assert!(!place.path("bank.parquet").exists());
+}

@@ -48,8 +48,10 @@ fn json_is_json_and_lists_every_thread_and_lock() {
 
 #[test]
 fn names_in_a_trace_cannot_drive_the_terminal() {
-    let place = Place::with("evil.std", "T\x1b[2J|acq(l\x07)|1\n");
-    for line in ["validate evil.std", "stats evil.std"] {
-        assert!(!place.session(line).contains(['\x1b', '\x07']), "{line}");
+    let place = Place::with("evil.std", "T\x1b[2J|acq(l\x07\u{7f}\u{9b}2J)|1\n");
+    for line in ["validate evil.std", "stats evil.std", "stats --json evil.std"] {
+        assert!(!place.session(line).contains(['\x1b', '\x07', '\u{7f}', '\u{9b}']), "{line}");
     }
+    let document: serde_json::Value = serde_json::from_str(&place.ok("stats --json evil.std")).unwrap();
+    assert_eq!(document["per_lock"][0]["name"], "l\x07\u{7f}\u{9b}2J");
 }
