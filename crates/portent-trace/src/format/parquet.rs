@@ -190,3 +190,36 @@ impl<W: Write + Send> TraceSink for ParquetWriter<W> {
         ParquetWriter::finish(*self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::StdReader;
+    use crate::input::InputSource;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+
+    #[test]
+    fn a_parquet_file_has_one_row_per_event_with_its_names() {
+        let mut source = StdReader::new(&b"T1|w.rel(x)|bank.c:9|-5\nT2|branch|7\nT2|acq(l)|here\n"[..]);
+        let mut batch = InputBatch::default();
+        let mut file = tempfile::tempfile().unwrap();
+        let mut writer = ParquetWriter::new(file.try_clone().unwrap()).unwrap();
+        while source.next_batch(&mut batch).unwrap() {
+            writer.write(source.names(), &batch).unwrap();
+        }
+        assert!(writer.finish().unwrap().is_empty());
+        std::io::Seek::rewind(&mut file).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap()).collect();
+        assert_eq!(rows.len(), 3);
+        let text = |row: usize, column: usize| rows[row].get_string(column).ok().cloned();
+        assert_eq!((rows[0].get_long(0).unwrap(), rows[2].get_long(0).unwrap()), (0, 2));
+        assert_eq!((text(0, 1), text(0, 2), text(0, 3)), (Some("T1".into()), Some("w.rel".into()), Some("x".into())));
+        assert_eq!((rows[0].get_long(4).ok(), rows[1].get_long(4).ok()), (Some(-5), None));
+        assert_eq!((text(0, 5), text(0, 6)), (Some("bank.c:9".into()), Some("bank.c".into())));
+        assert_eq!((rows[0].get_long(7).ok(), text(0, 8)), (Some(9), None));
+        assert_eq!((text(1, 2), text(1, 3), text(1, 5)), (Some("branch".into()), None, Some("7".into())));
+        assert_eq!((text(2, 3), text(2, 6)), (Some("l".into()), None));
+    }
+}

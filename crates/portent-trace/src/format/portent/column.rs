@@ -75,12 +75,12 @@ fn write_packed(values: &[u32], flag: u8, out: &mut Vec<u8>) {
     let base = values.iter().copied().min().unwrap_or(0);
     out.push(PACKED | flag);
     out.extend(base.to_le_bytes());
-    let above = |block: &'_ [u32]| block.iter().map(move |&value| value - base).collect::<Vec<u32>>();
-    let blocks: Vec<Vec<u32>> = values.chunks(BLOCK).map(above).collect();
-    let widths: Vec<u32> = blocks.iter().map(|block| bits::width_of(block.iter().copied())).collect();
-    out.extend(widths.iter().map(|&width| width as u8));
-    for (block, width) in blocks.iter().zip(widths) {
-        bits::pack(block.iter().copied(), width, out);
+    let widths = out.len();
+    let above = |block: &'_ [u32]| bits::width_of(block.iter().map(|&value| value - base)) as u8;
+    out.extend(values.chunks(BLOCK).map(above));
+    for (i, block) in values.chunks(BLOCK).enumerate() {
+        let width = u32::from(out[widths + i]);
+        bits::pack(block.iter().map(|&value| value - base), width, out);
     }
 }
 
@@ -103,7 +103,12 @@ fn compressed(values: &[u32], flag: u8) -> Option<Vec<u8>> {
         9..=16 => 2,
         _ => 4,
     };
-    let plain: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(bytes)).collect();
+    let mut plain = Vec::with_capacity(values.len() * bytes);
+    match bytes {
+        1 => plain.extend(values.iter().map(|&value| value as u8)),
+        2 => values.iter().for_each(|&value| plain.extend((value as u16).to_le_bytes())),
+        _ => values.iter().for_each(|&value| plain.extend(value.to_le_bytes())),
+    }
     let block = lz4_flex::block::compress(&plain);
     let mut out = vec![LZ4 | flag, bytes as u8];
     out.extend((block.len() as u32).to_le_bytes());

@@ -138,7 +138,7 @@ impl EventChunk {
         if max(&self.threads) as usize >= names.count(ObjectClass::Thread) {
             return Err("an event belongs to a thread that is not defined");
         }
-        if max(codes) > 7 {
+        if codes.iter().fold(0, |all, code| all | code) > 7 {
             return Err("an event has an unknown code");
         }
         self.load_sites(&mut cursor, sites, names, limits)?;
