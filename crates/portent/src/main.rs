@@ -1,2 +1,5 @@
-//! x
-fn main() {}
+//! The `portent` command; everything it does is in the library of the same name.
+
+fn main() -> std::process::ExitCode {
+    portent::run(std::env::args_os()).into()
+}

@@ -78,7 +78,9 @@ fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         builder.permissions(permissions)
     };
-    builder.tempfile_in(folder)
+    // The name of the temporary file means nothing to the user: errors are told without it.
+    folder.metadata()?;
+    builder.tempfile_in(folder).map_err(|error| error.kind().into())
 }
 
 struct FileSink {

@@ -167,3 +167,30 @@ impl Lowering {
         self.emit(step, Op::Receive(token)).map(drop)
     }
 }
+
+/// A lock that a thread holds where the trace stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HeldLock {
+    /// The lock.
+    pub lock: LockId,
+    /// Who holds it.
+    pub thread: ThreadId,
+    /// How.
+    pub mode: Mode,
+    /// The input event that took it.
+    pub since: u32,
+}
+
+impl Lowering {
+    /// The locks that are held now, by lock.
+    pub fn held_locks(&self) -> impl Iterator<Item = HeldLock> + '_ {
+        self.locks.iter().enumerate().flat_map(|(lock, state)| {
+            let exclusive = state.exclusive.iter().map(|holding| (holding, Mode::Exclusive));
+            let shared = state.shared.iter().map(|holding| (holding, Mode::Shared));
+            exclusive.chain(shared).map(move |(holding, mode)| {
+                // The table is indexed by lock ids, so its indices are some.
+                HeldLock { lock: LockId(lock as u32), thread: holding.thread, mode, since: holding.since }
+            })
+        })
+    }
+}

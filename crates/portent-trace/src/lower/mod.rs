@@ -27,6 +27,7 @@ mod tokens;
 mod tests;
 
 pub use layout::Layout;
+pub use locks::HeldLock;
 
 use crate::error::{Malformed, Problem, TraceError};
 use crate::event::{Mode, Op, Reach};

@@ -6,7 +6,7 @@
 use super::{Lowering, Step, check_defined};
 use crate::error::{Malformed, Problem};
 use crate::event::Op;
-use crate::ids::{CondId, EventId, ThreadId, TokenId};
+use crate::ids::{BlockId, CondId, EventId, ThreadId, TokenId};
 use crate::names::ObjectClass;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,5 +97,16 @@ impl Lowering {
         self.emit(step, Op::Receive(token))?;
         self.thread(child).life = Life::Joined(step.origin);
         Ok(())
+    }
+}
+
+impl Lowering {
+    /// The atomic blocks that are open now, the outermost of each thread, by thread.
+    pub fn open_blocks(&self) -> impl Iterator<Item = (ThreadId, BlockId)> + '_ {
+        let outermost = |(thread, state): (usize, &ThreadState)| {
+            // The table is indexed by thread ids, so its indices are some.
+            state.blocks.first().map(|&block| (ThreadId(thread as u32), BlockId(block)))
+        };
+        self.threads.iter().enumerate().filter_map(outermost)
     }
 }

@@ -1,0 +1,144 @@
+//! The command line: every command and flag, defined once, with its help.
+
+use crate::exit;
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+pub(crate) use crate::commands::generate::GenArgs;
+
+const PLANNED: &str = "\
+Planned, not built yet: check, record, predict, replay, cc, c++.";
+
+/// Predicts the concurrency bugs that other interleavings of one recorded run contain.
+///
+/// Today it works on traces: it makes, validates, describes and converts them. Recording programs and predicting bugs
+/// come next.
+#[derive(Debug, Parser)]
+#[command(name = "portent", version, max_term_width = 100, propagate_version = false)]
+#[command(after_help = PLANNED, after_long_help = const_format_top())]
+#[command(subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+fn const_format_top() -> String {
+    format!(
+        "Examples:\n  portent demo                          see what works today\n  \
+         portent gen --seed 1 -o a.portent     make a trace\n  \
+         portent validate a.portent            is it well formed?\n  \
+         portent stats a.portent               what is in it?\n  \
+         portent convert a.portent a.std       as text\n\n{}\n\n{PLANNED}",
+        exit::HELP
+    )
+}
+
+fn after(examples: &str) -> String {
+    format!("Examples:\n{examples}\n\n{}", exit::HELP)
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a trace, validate it and describe it: what works today, in a few seconds.
+    ///
+    /// Generates a synthetic run of about 200,000 events with locks, condition variables and barriers, writes it to a
+    /// temporary .portent file, validates that, and prints its statistics. Nothing is left behind.
+    #[command(after_long_help = after("  portent demo"))]
+    Demo(DemoArgs),
+
+    /// Check that traces are well formed.
+    ///
+    /// Prints one line for each trace, or the first offence: which input, where, what was expected. A truncated .portent
+    /// file counts as an offence here.
+    #[command(after_long_help = after(
+        "  portent validate run.portent\n  portent validate old/*.std\n  zcat run.std.gz | portent validate -"))]
+    Validate(ValidateArgs),
+
+    /// Describe what is in a trace.
+    ///
+    /// Operations, threads, locks, the busiest variables, nesting, and how often threads alternate. The trace is
+    /// validated on the way and never held in memory. A truncated .portent file is described as far as it goes, with a
+    /// warning.
+    #[command(after_long_help = after(
+        "  portent stats run.portent\n  portent stats --json run.std | jq .per_lock\n  portent gen | portent stats -"))]
+    Stats(StatsArgs),
+
+    /// Convert a trace to another format.
+    ///
+    /// The format of OUT follows its ending: .std (text), .portent (compact, seekable) or .parquet (tables, in builds
+    /// that have it). The format of IN is recognised by its contents. Events are copied as they are: `portent validate`
+    /// says whether they make sense. What the new format cannot hold is dropped, and that is said.
+    #[command(after_long_help = after(
+        "  portent convert run.std run.portent\n  portent convert run.portent - | less\n  \
+         portent convert --rapid run.portent for-rapid.std\n  portent convert --salvage damaged.portent rest.portent"))]
+    Convert(ConvertArgs),
+
+    /// Make a well-formed synthetic trace from a seed.
+    ///
+    /// The same seed and settings make the same trace, on every machine. Without -o the trace is written to standard
+    /// output as STD text.
+    #[command(after_long_help = after(
+        "  portent gen --seed 7 | head\n  portent gen --list-presets\n  \
+         portent gen --threads 16 --events 1000000 --seed 7 -o big.portent"))]
+    Gen(Box<GenArgs>),
+
+    #[command(hide = true, disable_help_flag = true)]
+    Check(Later),
+    #[command(hide = true, disable_help_flag = true)]
+    Record(Later),
+    #[command(hide = true, disable_help_flag = true)]
+    Predict(Later),
+    #[command(hide = true, disable_help_flag = true)]
+    Replay(Later),
+    #[command(hide = true, disable_help_flag = true)]
+    Cc(Later),
+    #[command(hide = true, disable_help_flag = true, name = "c++")]
+    Cxx(Later),
+}
+
+/// Whatever a command that is not built yet is given.
+#[derive(Debug, Args)]
+pub(crate) struct Later {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub(crate) _arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {}
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// Traces to check; `-` is standard input.
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// The trace to describe; `-` is standard input.
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Print JSON, with every thread and lock.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// The trace to convert; `-` is standard input.
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// Where to write it; `-` is standard output, as STD text unless --format says otherwise.
+    #[arg(value_name = "OUT")]
+    pub(crate) output: PathBuf,
+    /// Write only what RAPID accepts, and say what had to be dropped (STD text only).
+    #[arg(long)]
+    pub(crate) rapid: bool,
+    /// Read a damaged .portent file up to the damage instead of refusing it.
+    #[arg(long)]
+    pub(crate) salvage: bool,
+    /// The format of OUT, whatever its ending.
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) format: Option<crate::traces::FormatName>,
+}

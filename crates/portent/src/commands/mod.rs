@@ -1,0 +1,21 @@
+//! One module per command: each gets its arguments and returns its exit status, or why it failed.
+
+pub(crate) mod convert;
+pub(crate) mod demo;
+pub(crate) mod generate;
+pub(crate) mod knobs;
+pub(crate) mod stats;
+mod stats_text;
+pub(crate) mod validate;
+
+use crate::failure::Failure;
+use crate::terminal::printable;
+use std::io::Write;
+
+/// Writes results to standard output.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(printable(text).as_bytes())?;
+    out.flush()?;
+    Ok(())
+}

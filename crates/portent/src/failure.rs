@@ -1,0 +1,93 @@
+//! Why a command could not do its work, and how that is told: `error: …`, then `help: …`.
+
+use crate::exit::ExitCode;
+use crate::terminal;
+use portent_trace::{Problem, TraceError};
+use std::io::ErrorKind;
+
+/// A command that could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A trace could not be read or written.
+    #[error("{0}")]
+    Trace(#[from] TraceError),
+    /// The command line asks for something that does not exist.
+    #[error("{message}")]
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to do instead.
+        help: String,
+    },
+    /// Results could not be written to standard output.
+    #[error("standard output: {0}")]
+    Output(#[from] std::io::Error),
+    /// A truncated trace, where a whole one was asked for.
+    #[error("{input}: {missing}")]
+    Truncated {
+        /// Which input.
+        input: String,
+        /// What it lost, and where.
+        missing: String,
+    },
+}
+
+impl Failure {
+    /// Wrong use of the command line.
+    pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Failure::Usage { message: message.into(), help: help.into() }
+    }
+
+    /// Whether the reader of our output went away, as `head` does: that is no error.
+    fn is_broken_pipe(&self) -> bool {
+        let error = match self {
+            Failure::Output(error) => error,
+            Failure::Trace(TraceError { problem: Problem::Io(error), .. }) => error,
+            _ => return false,
+        };
+        error.kind() == ErrorKind::BrokenPipe
+    }
+
+    fn help(&self) -> Option<String> {
+        match self {
+            Failure::Trace(error) => Some(error.help().unwrap_or_else(|| advice(&error.problem)).to_owned()),
+            Failure::Usage { help, .. } => Some(help.clone()),
+            Failure::Output(_) => None,
+            Failure::Truncated { .. } => {
+                Some("what is there is intact: `portent convert IN OUT` keeps it, `portent stats` describes it".into())
+            }
+        }
+    }
+
+    /// Tells the user, and gives the exit status.
+    pub(crate) fn report(&self) -> ExitCode {
+        if self.is_broken_pipe() {
+            return ExitCode::NothingFound;
+        }
+        terminal::message("error", &self.to_string());
+        if let Some(help) = self.help() {
+            terminal::message("help", &help);
+        }
+        ExitCode::BadInput
+    }
+}
+
+/// What to do on the command line about problems that speak for themselves.
+fn advice(problem: &Problem) -> &'static str {
+    match problem {
+        Problem::Io(error) if error.kind() == ErrorKind::NotFound => {
+            "is the path right? `-` stands for standard input and output"
+        }
+        Problem::Io(error) if error.kind() == ErrorKind::PermissionDenied => "you may not read or write there",
+        Problem::Directory => "name a file in it; `portent validate` takes several",
+        Problem::Empty => "`portent gen` makes a trace to try things on",
+        Problem::UnknownFormat(_) => {
+            "give the file one of these endings, or name the format of an output with --format"
+        }
+        Problem::BadUtf8 => "names are text in UTF-8: convert the file, for example with `iconv -t UTF-8`",
+        Problem::LineTooLong { .. } => "the file has lines that are no events: is it a trace?",
+        Problem::WriteOnly(_) => "keep the trace in .portent or .std as well",
+        Problem::BadValue { .. } => "the fourth field is the value that was read or written: leave it out if unknown",
+        _ => "`portent COMMAND --help` says what the command takes",
+    }
+}

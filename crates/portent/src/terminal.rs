@@ -1,0 +1,113 @@
+//! Writing to people: messages and progress on standard error, and text that is safe to show.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use portent_trace::Progress;
+use std::borrow::Cow;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// A job that is done before this long needs no bar.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Whether standard error is a terminal that wants colours.
+fn colours() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    std::io::stderr().is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Writes `label: text` to standard error. A standard error that is gone is nobody's problem.
+pub(crate) fn message(label: &str, text: &str) {
+    let text = printable(text);
+    let colour = match label {
+        "error" => "1;31",
+        "warning" => "1;33",
+        _ => "1;36",
+    };
+    let mut out = std::io::stderr().lock();
+    let _ = if colours() {
+        writeln!(out, "\x1b[{colour}m{label}:\x1b[0m {text}")
+    } else {
+        writeln!(out, "{label}: {text}")
+    };
+}
+
+/// Text without control characters: names come from files, and a terminal obeys what it is shown.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c: char| c.is_control() && c != '\n') {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if c.is_control() && c != '\n' { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown.into()
+}
+
+/// What the numbers of a [`Progress`] count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Bytes,
+    Events,
+}
+
+/// A progress bar on standard error: only on a terminal, and only for jobs that last.
+pub(crate) struct Bar {
+    label: String,
+    unit: Unit,
+    started: Instant,
+    on_terminal: bool,
+    bar: Option<ProgressBar>,
+}
+
+impl Bar {
+    pub(crate) fn new(label: impl Into<String>, unit: Unit) -> Self {
+        let on_terminal = std::io::stderr().is_terminal();
+        Self { label: label.into(), unit, started: Instant::now(), on_terminal, bar: None }
+    }
+
+    pub(crate) fn update(&mut self, progress: Progress) {
+        if !self.on_terminal {
+            return;
+        }
+        if self.bar.is_none() && self.started.elapsed() < PATIENCE {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| draw(&self.label, self.unit, progress.total));
+        bar.set_position(progress.done);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn draw(label: &str, unit: Unit, total: Option<u64>) -> ProgressBar {
+    let target = ProgressDrawTarget::stderr_with_hz(10);
+    let bar = ProgressBar::with_draw_target(total, target);
+    let template = match (unit, total) {
+        (Unit::Bytes, Some(_)) => "{msg} {wide_bar} {bytes} of {total_bytes}, {eta} left",
+        (Unit::Bytes, None) => "{msg} {spinner} {bytes}, {elapsed}",
+        (Unit::Events, Some(_)) => "{msg} {wide_bar} {human_pos} of {human_len} events, {eta} left",
+        (Unit::Events, None) => "{msg} {spinner} {human_pos} events, {elapsed}",
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("━╸ "));
+    }
+    bar.set_message(printable(label).into_owned());
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_drive_the_terminal() {
+        assert_eq!(printable("thread \x1b[2J\x07T1"), "thread \\u{1b}[2J\\u{7}T1");
+        assert_eq!(printable("plain μ\n"), "plain μ\n");
+    }
+}

@@ -1,0 +1,54 @@
+//! `gen` and `demo`.
+
+use crate::{Place, read};
+use insta::assert_snapshot;
+
+#[test]
+fn a_small_trace_is_the_same_every_time_and_well_formed() {
+    let place = Place::new();
+    let line = "gen --threads 3 --events 40 --variables 3 --locks 2 --seed 7";
+    let text = place.ok(line);
+    assert_eq!(text, place.ok(line));
+    assert_snapshot!("gen_small", text);
+    let checked = place.session_with("validate -", text);
+    assert!(checked.ends_with("--- exit 0\n"), "{checked}");
+}
+
+#[test]
+fn the_ending_of_the_output_chooses_its_format() {
+    let place = Place::new();
+    let text = place.ok("gen --events 5000 --seed 2");
+    place.ok("gen --events 5000 --seed 2 -o a.portent");
+    place.ok("gen --events 5000 --seed 2 -o a.std");
+    place.ok("gen --events 5000 --seed 2 --format std -o a.log");
+    assert_eq!(read(&place.path("a.std")), text);
+    assert_eq!(read(&place.path("a.log")), text);
+    assert_eq!(place.ok("convert a.portent -"), text);
+}
+
+#[test]
+fn another_seed_makes_another_trace() {
+    let place = Place::new();
+    assert_ne!(place.ok("gen --events 500 --seed 1"), place.ok("gen --events 500 --seed 2"));
+}
+
+#[test]
+fn presets_are_listed_and_an_unknown_one_is_refused() {
+    let place = Place::new();
+    assert_snapshot!("gen_presets", place.session("gen --list-presets"));
+    assert_snapshot!("gen_unknown_preset", place.session("gen --preset nonsense --seed 1"));
+}
+
+#[test]
+fn impossible_settings_are_refused() {
+    assert_snapshot!("gen_impossible", Place::new().session("gen --threads 0"));
+}
+
+#[test]
+fn the_demo_shows_what_works_and_leaves_nothing_behind() {
+    let place = Place::new();
+    insta::with_settings!({filters => vec![(r"\d+(\.\d+)? (ms|s)\b", "TIME")]}, {
+        assert_snapshot!("demo", place.session("demo"));
+    });
+    assert_eq!(std::fs::read_dir(place.dir.path()).unwrap().count(), 0);
+}
