@@ -7,6 +7,7 @@
 //! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as SEMANTICS §4 and §6 say: the past
 //! of the goal only, scopes open at the cut, and reuse of what was learnt through clauses that bind inside the witness.
 
+mod reads;
 mod saturate;
 mod search;
 mod simulate;
@@ -14,9 +15,11 @@ mod target;
 mod theory;
 mod window;
 
+pub use reads::Answered;
+
 use crate::goal::{Goal, Model, Schedule, Verdict};
 use portent_trace::{EventId, Trace};
-use saturate::Saturation;
+use saturate::{Mark, Saturation};
 use search::{Found, Limits, Search};
 use simulate::{Order, Simulator};
 use std::time::Instant;
@@ -169,7 +172,6 @@ impl<'v, 't> Engine<'v, 't> {
             }
         }
         if undecided {
-            self.tiers.unknown += 1;
             return Verdict::Unknown("budget".into());
         }
         Verdict::Infeasible
@@ -181,8 +183,13 @@ impl<'v, 't> Engine<'v, 't> {
             return Settled::Impossible;
         }
         let mark = self.saturation.mark();
+        self.settle_from(&mark, target, effort)
+    }
+
+    /// Tiers 2 and 3, from a set that the target contains; leaves it as it was at the mark.
+    fn settle_from(&mut self, mark: &Mark, target: &Target, effort: Effort) -> Settled {
         if self.saturation.close(target).is_err() {
-            self.saturation.undo(&mark);
+            self.saturation.undo(mark);
             self.tiers.saturated += 1;
             return Settled::Impossible;
         }
@@ -191,12 +198,12 @@ impl<'v, 't> Engine<'v, 't> {
             let ordered = self.simulator.run(self.window, &order, self.saturation.cut()).is_ok();
             let reached = target.last.is_none_or(|(x, last)| ordered && self.simulator.last_write(x) == last);
             if ordered && reached {
-                self.saturation.undo(&mark);
+                self.saturation.undo(mark);
                 self.tiers.observed += 1;
                 return Settled::Order(self.simulator.order().to_vec());
             }
         }
-        self.saturation.undo(&mark);
+        self.saturation.undo(mark);
         let search = self.search.get_or_insert_with(|| Search::new(self.window));
         match search.solve(target, Limits { conflicts: effort.conflicts, deadline: effort.deadline }) {
             Found::Order(order) => {
@@ -207,7 +214,10 @@ impl<'v, 't> Engine<'v, 't> {
                 self.tiers.searched += 1;
                 Settled::Impossible
             }
-            Found::OutOfBudget => Settled::OutOfBudget,
+            Found::OutOfBudget => {
+                self.tiers.unknown += 1;
+                Settled::OutOfBudget
+            }
         }
     }
 
@@ -240,6 +250,10 @@ impl<'v, 't> Engine<'v, 't> {
 }
 
 impl Tiers {
+    /// Questions that a tier settled, or that ran out of budget.
+    pub fn settled(&self) -> u64 {
+        self.filtered + self.saturated + self.observed + self.searched + self.unknown
+    }
     /// Adds the counts of another engine.
     pub fn add(&mut self, other: &Tiers) {
         self.queries += other.queries;

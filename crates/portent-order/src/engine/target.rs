@@ -27,7 +27,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    fn new(window: &Window<'_>) -> Self {
+    pub(crate) fn new(window: &Window<'_>) -> Self {
         let stop = window.chain.iter().map(|chain| chain.len() as u32).collect();
         let cut = vec![0; window.chains];
         Target { cut, stop, edges: Vec::new(), last: None, tail: Vec::new(), freed: None, lost: None }
