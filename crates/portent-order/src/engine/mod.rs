@@ -119,7 +119,8 @@ pub struct Engine<'v, 't> {
 
 /// How a target was settled.
 enum Settled {
-    Order(Vec<Node>),
+    /// By the observed order up to the floor, and then in this order.
+    Order { floor: Vec<u32>, order: Vec<Node> },
     Impossible,
     OutOfBudget,
 }
@@ -166,7 +167,7 @@ impl<'v, 't> Engine<'v, 't> {
                 None => self.settle(target, effort),
             };
             match settled {
-                Settled::Order(order) => return Verdict::Feasible(self.schedule(target, &order)),
+                Settled::Order { floor, order } => return Verdict::Feasible(self.schedule(target, &floor, &order)),
                 Settled::Impossible => {}
                 Settled::OutOfBudget => undecided = true,
             }
@@ -195,12 +196,13 @@ impl<'v, 't> Engine<'v, 't> {
         }
         if target.lost.is_none() {
             let order = Order { rows: self.saturation.clock(), stride: self.window.chains };
-            let ordered = self.simulator.run(self.window, &order, self.saturation.cut()).is_ok();
+            let floor = self.window.lock_free_cut(self.saturation.cut(), &target.cap(self.window));
+            let ordered = self.simulator.run(self.window, &order, &floor, self.saturation.cut()).is_ok();
             let reached = target.last.is_none_or(|(x, last)| ordered && self.simulator.last_write(x) == last);
             if ordered && reached {
                 self.saturation.undo(mark);
                 self.tiers.observed += 1;
-                return Settled::Order(self.simulator.order().to_vec());
+                return Settled::Order { floor, order: self.simulator.order().to_vec() };
             }
         }
         self.saturation.undo(mark);
@@ -208,7 +210,7 @@ impl<'v, 't> Engine<'v, 't> {
         match search.solve(target, Limits { conflicts: effort.conflicts, deadline: effort.deadline }) {
             Found::Order(order) => {
                 self.tiers.searched += 1;
-                Settled::Order(order)
+                Settled::Order { floor: vec![0; self.window.chains], order }
             }
             Found::Impossible => {
                 self.tiers.searched += 1;
@@ -241,11 +243,13 @@ impl<'v, 't> Engine<'v, 't> {
         })
     }
 
-    fn schedule(&self, target: &Target, order: &[Node]) -> Schedule {
-        let trace = self.window.trace;
-        let prefix = (0..self.window.first).map(|i| trace.thread(EventId::new(i)));
-        let node = |n: &Node| trace.thread(EventId::new(self.window.first + *n as usize));
-        prefix.chain(order.iter().map(node)).chain(target.tail.iter().map(node)).collect()
+    fn schedule(&self, target: &Target, floor: &[u32], order: &[Node]) -> Schedule {
+        let (w, trace) = (self.window, self.window.trace);
+        let prefix = (0..w.first).map(|i| trace.thread(EventId::new(i)));
+        let node = |n: &Node| trace.thread(EventId::new(w.first + *n as usize));
+        let below: Vec<Node> =
+            (0..w.len() as u32).filter(|&n| w.place[n as usize] < floor[w.chain_of[n as usize] as usize]).collect();
+        prefix.chain(below.iter().chain(order).chain(&target.tail).map(node)).collect()
     }
 }
 

@@ -98,7 +98,7 @@ impl Engine<'_, '_> {
             let event = |node: Node| EventId::new(w.first + node as usize);
             let writer = if writer == BASE { w.base_writer(x) } else { Writer::Event(event(writer)) };
             match settled {
-                Settled::Order(_) => answer(event(read), writer, Some(true)),
+                Settled::Order { .. } => answer(event(read), writer, Some(true)),
                 Settled::OutOfBudget => answer(event(read), writer, None),
                 Settled::Impossible => {}
             }
