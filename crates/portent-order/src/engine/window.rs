@@ -412,7 +412,7 @@ impl<'t> Window<'t> {
             for chain in 0..self.chains {
                 while let Some(last) = floor[chain].checked_sub(1) {
                     let node = self.chain[chain][last as usize];
-                    if self.past_of(node).iter().zip(&floor).all(|(past, at)| past <= at) && self.slept(node, &floor) {
+                    if self.past_of(node).iter().zip(&floor).all(|(past, at)| past <= at) {
                         break;
                     }
                     changed = true;
@@ -422,16 +422,20 @@ impl<'t> Window<'t> {
                     }
                 }
             }
+            // A notify below the floor whose sleep is above it would come too early.
+            for wait in self.waits.iter().filter(|wait| wait.sleep != NONE && wait.notify != NONE) {
+                let below = |n: Node| self.place[n as usize] < floor[self.chain_of[n as usize] as usize];
+                if below(wait.notify) && !below(wait.sleep) {
+                    let chain = self.chain_of[wait.notify as usize] as usize;
+                    changed = true;
+                    floor[chain] = self.free_at[chain][self.place[wait.notify as usize] as usize];
+                    if floor[chain] == NONE {
+                        return vec![0; self.chains];
+                    }
+                }
+            }
         }
         floor
-    }
-
-    /// Whether a notify's sleeps are below the floor too.
-    fn slept(&self, notify: Node, floor: &[u32]) -> bool {
-        self.act[notify as usize] != Act::Notify
-            || self.waits.iter().filter(|wait| wait.notify == notify && wait.sleep != NONE).all(|wait| {
-                self.place[wait.sleep as usize] < floor[self.chain_of[wait.sleep as usize] as usize]
-            })
     }
 
     /// This window with an update turned into a plain write: for goals that let it read anything.
