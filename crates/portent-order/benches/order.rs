@@ -115,6 +115,48 @@ fn races(name: &str, config: Config, model: Model, most: usize) {
     println!("    {}", tiers(&engine.tiers()));
 }
 
+/// All reads of a trace, window by window, and a sample of races in each: how cost grows.
+fn growth(name: &str, config: Config, window: usize) {
+    let trace = generate(config);
+    let start = Instant::now();
+    let (mut windows, mut questions, mut races, mut unknown) = (0u64, 0u64, 0u64, 0u64);
+    for view in View::windows(&trace, Model::Reads, window) {
+        let mut engine = Engine::new(&view);
+        windows += 1;
+        questions += engine.answer_reads(Effort::default(), &mut |_, _, answer| unknown += u64::from(answer.is_none())).questions;
+        let span = view.span();
+        for goal in window_races(&trace, span.first, span.len, 50) {
+            races += 1;
+            unknown += u64::from(matches!(engine.decide(&goal, Effort::default()), Verdict::Unknown(_)));
+        }
+    }
+    let time = start.elapsed();
+    println!(
+        "growth/{name}: {} events, {windows} windows of {window}, {questions} read questions, {races} race queries, {unknown} unknown, {time:.2?} ({:.2} µs per event), peak {:.0} MB",
+        trace.len(),
+        time.as_secs_f64() * 1e6 / trace.len() as f64,
+        peak_memory(),
+    );
+}
+
+/// Some conflicting pairs of neighbours in a window.
+fn window_races(trace: &Trace, first: usize, len: usize, most: usize) -> Vec<Goal> {
+    let mut last: Vec<Option<EventId>> = vec![None; trace.variables()];
+    let mut goals = Vec::new();
+    for event in (first..first + len).map(EventId::new) {
+        let Some(x) = trace.op(event).variable() else { continue };
+        if let Some(before) = last[x.index()].replace(event)
+            && trace.thread(before) != trace.thread(event)
+            && trace.op(before).conflicts_with(trace.op(event))
+            && !(trace.op(before).is_atomic() && trace.op(event).is_atomic())
+        {
+            goals.push(Goal::Race { first: before, second: event });
+        }
+    }
+    let step = (goals.len() / most).max(1);
+    goals.into_iter().step_by(step).take(most).collect()
+}
+
 fn window(events: u64, threads: u32, variables: u32, locks: u32) -> Config {
     Config { events, threads, variables, locks, seed: 7, unguarded: 0.1, local: 0.2, ..Config::default() }
 }
@@ -126,6 +168,16 @@ fn main() {
             part();
         }
     };
+    run("growth/length", &|| {
+        for events in [1_000, 10_000, 100_000, 1_000_000] {
+            growth(&format!("length {events}"), window(events, 8, 200, 40), 2_000);
+        }
+    });
+    run("growth/threads", &|| {
+        for threads in [2, 4, 8, 16, 32, 64] {
+            growth(&format!("threads {threads}"), window(100_000, threads, 200, 40), 2_000);
+        }
+    });
     for model in [Model::Reads, Model::Sync] {
         run("reads/daisy", &|| reads("daisy", model));
         run("reads/thrift", &|| reads("thrift", model));

@@ -139,7 +139,7 @@ impl<'t> Checker<'t> {
         let mark = |e: &EventId| matches!(self.trace.op(*e), Op::Begin(_) | Op::End(_));
         let opened = program[..at(first)].iter().rev().find(|e| mark(e));
         opened.is_some_and(|&e| matches!(self.trace.op(e), Op::Begin(_)))
-            && !program[at(first)..at(second)].iter().any(|e| mark(e))
+            && !program[at(first)..at(second)].iter().any(mark)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use portent_trace::{EventId, PairingId, ThreadId, VarId};
 use std::fmt;
+use std::sync::Arc;
 
 /// What a read in a reordering must see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -132,12 +133,19 @@ pub struct Run {
 }
 
 /// A reordering: which thread executes its next event, step by step, in run-length form.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+///
+/// It may begin with another schedule, shared: all witnesses of a window begin with the observed order before it.
+#[derive(Clone, Debug, Default)]
 pub struct Schedule {
+    begin: Option<Arc<Schedule>>,
     runs: Vec<Run>,
 }
 
 impl Schedule {
+    /// A schedule that goes on after `begin`.
+    pub fn after(begin: Arc<Schedule>) -> Self {
+        Schedule { begin: Some(begin).filter(|begin| !begin.is_empty()), runs: Vec::new() }
+    }
     /// Appends one event of `thread`.
     pub fn push(&mut self, thread: ThreadId) {
         match self.runs.last_mut() {
@@ -145,27 +153,46 @@ impl Schedule {
             _ => self.runs.push(Run { thread, steps: 1 }),
         }
     }
-    /// The runs, in order.
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
+    fn parts(&self) -> impl Iterator<Item = Run> {
+        let begin = self.begin.iter().flat_map(|begin| begin.runs.iter());
+        begin.chain(&self.runs).copied()
+    }
+    /// The runs, in order: neighbours are of different threads.
+    pub fn runs(&self) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        for part in self.parts() {
+            match runs.last_mut() {
+                Some(run) if run.thread == part.thread && run.steps <= u32::MAX - part.steps => run.steps += part.steps,
+                _ => runs.push(part),
+            }
+        }
+        runs
     }
     /// How many events are executed.
     pub fn len(&self) -> u64 {
-        self.runs.iter().map(|run| u64::from(run.steps)).sum()
+        self.parts().map(|run| u64::from(run.steps)).sum()
     }
     /// Whether nothing is executed.
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        self.parts().next().is_none()
     }
     /// How often one thread makes way for another.
     pub fn switches(&self) -> usize {
-        self.runs.len().saturating_sub(1)
+        self.runs().len().saturating_sub(1)
     }
     /// The thread of each step.
     pub fn steps(&self) -> impl Iterator<Item = ThreadId> {
-        self.runs.iter().flat_map(|run| std::iter::repeat_n(run.thread, run.steps as usize))
+        self.parts().flat_map(|run| std::iter::repeat_n(run.thread, run.steps as usize))
     }
 }
+
+impl PartialEq for Schedule {
+    fn eq(&self, other: &Self) -> bool {
+        self.runs() == other.runs()
+    }
+}
+
+impl Eq for Schedule {}
 
 impl FromIterator<ThreadId> for Schedule {
     fn from_iter<I: IntoIterator<Item = ThreadId>>(threads: I) -> Self {
@@ -195,6 +222,15 @@ impl fmt::Display for Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shared_beginning_does_not_show() {
+        let whole: Schedule = [0, 0, 1, 1].map(ThreadId::new).into_iter().collect();
+        let mut parts = Schedule::after(Arc::new([0, 0, 1].map(ThreadId::new).into_iter().collect()));
+        parts.push(ThreadId::new(1));
+        assert_eq!(parts, whole);
+        assert_eq!((parts.len(), parts.switches(), parts.runs().len()), (4, 1, 2));
+    }
 
     #[test]
     fn schedules_are_run_length_coded() {

@@ -18,13 +18,13 @@ mod window;
 pub use reads::Answered;
 
 use crate::goal::{Goal, Model, Schedule, Verdict};
-use portent_trace::{EventId, Trace};
+use portent_trace::{ThreadId, Trace};
 use saturate::{Mark, Saturation};
 use search::{Found, Limits, Search};
 use simulate::{Order, Simulator};
 use std::time::Instant;
 use target::Target;
-use window::{Node, Prefix, Window};
+use window::{BASE, Node, Prefix, Window};
 
 /// What each tier did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,8 +183,23 @@ impl<'v, 't> Engine<'v, 't> {
             self.tiers.filtered += 1;
             return Settled::Impossible;
         }
+        if let Some(settled) = self.project(target) {
+            return settled;
+        }
         let mark = self.saturation.mark();
         self.settle_from(&mark, target, effort)
+    }
+
+    /// The observed order of just the events that the target needs, if that will do.
+    fn project(&mut self, target: &Target) -> Option<Settled> {
+        let w = self.window;
+        let as_observed = target.edges.iter().all(|(before, after)| before < after)
+            && target.last.is_none_or(|(x, last)| w.last_writes(x, &target.cut).all(|d| last != BASE && d <= last));
+        if target.lost.is_some() || !as_observed || !w.projects(&target.cut) {
+            return None;
+        }
+        self.tiers.observed += 1;
+        Some(Settled::Order { floor: target.cut.clone(), order: Vec::new() })
     }
 
     /// Tiers 2 and 3, from a set that the target contains; leaves it as it was at the mark.
@@ -244,12 +259,13 @@ impl<'v, 't> Engine<'v, 't> {
     }
 
     fn schedule(&self, target: &Target, floor: &[u32], order: &[Node]) -> Schedule {
-        let (w, trace) = (self.window, self.window.trace);
-        let prefix = (0..w.first).map(|i| trace.thread(EventId::new(i)));
-        let node = |n: &Node| trace.thread(EventId::new(w.first + *n as usize));
-        let below: Vec<Node> =
-            (0..w.len() as u32).filter(|&n| w.place[n as usize] < floor[w.chain_of[n as usize] as usize]).collect();
-        prefix.chain(below.iter().chain(order).chain(&target.tail).map(node)).collect()
+        let w = self.window;
+        let mut schedule = Schedule::after(w.prefix.clone());
+        let below = (0..w.len() as u32).filter(|&n| w.place[n as usize] < floor[w.chain_of[n as usize] as usize]);
+        for node in below.chain(order.iter().copied()).chain(target.tail.iter().copied()) {
+            schedule.push(ThreadId::new(w.chain_of[node as usize] as usize));
+        }
+        schedule
     }
 }
 

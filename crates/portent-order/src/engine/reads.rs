@@ -8,7 +8,7 @@
 //! thread are.
 
 use super::target::Target;
-use super::window::{BASE, NONE, Node};
+use super::window::{BASE, NONE, Node, join};
 use super::{Effort, Engine, Settled};
 use crate::goal::Writer;
 use portent_trace::EventId;
@@ -118,7 +118,7 @@ impl Engine<'_, '_> {
             let mark = self.saturation.mark();
             target.cut.copy_from_slice(self.saturation.cut());
             target.last = Some((x, writer));
-            let settled = self.settle_from(&mark, &target, effort);
+            let settled = self.project(&target).unwrap_or_else(|| self.settle_from(&mark, &target, effort));
             tell(writer, settled);
         }
         // What has not happened comes with all of its own past.
@@ -126,16 +126,24 @@ impl Engine<'_, '_> {
             let mark = self.saturation.mark();
             let first = list.nodes.partition_point(|&c| w.place[c as usize] < self.saturation.cut()[list.chain as usize]);
             for &writer in &list.nodes[first..] {
-                if w.past_of(writer)[own_chain] > own_place || self.saturation.grow(w.past_of(writer)).is_err() {
+                if w.past_of(writer)[own_chain] > own_place {
                     break;
                 }
                 if writer == observed {
                     continue;
                 }
-                let inner = self.saturation.mark();
+                // Everything up to the writer before it is below the cut, or part of this one's past.
                 target.cut.copy_from_slice(self.saturation.cut());
+                join(&mut target.cut, w.past_of(writer));
                 target.last = Some((x, writer));
-                let settled = self.settle_from(&inner, &target, effort);
+                let settled = match self.project(&target) {
+                    Some(settled) => settled,
+                    None if self.saturation.grow(&target.cut).is_err() => break,
+                    None => {
+                        let inner = self.saturation.mark();
+                        self.settle_from(&inner, &target, effort)
+                    }
+                };
                 tell(writer, settled);
             }
             self.saturation.undo(&mark);

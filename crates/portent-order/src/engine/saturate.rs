@@ -93,10 +93,10 @@ impl<'w, 't> Saturation<'w, 't> {
     /// Adds everything below `cut` (closed under the past) and what follows from it.
     pub(crate) fn grow(&mut self, cut: &[u32]) -> Result<(), Cycle> {
         let mut fresh: Vec<Node> = Vec::new();
-        for chain in 0..self.w.chains {
-            if cut[chain] > self.cut[chain] {
-                fresh.extend(&self.w.chain[chain][self.cut[chain] as usize..cut[chain] as usize]);
-                self.cut[chain] = cut[chain];
+        for ((have, &want), chain) in self.cut.iter_mut().zip(cut).zip(&self.w.chain) {
+            if want > *have {
+                fresh.extend(&chain[*have as usize..want as usize]);
+                *have = want;
             }
         }
         fresh.sort_unstable();

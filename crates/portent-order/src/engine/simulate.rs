@@ -69,6 +69,7 @@ impl Simulator {
     ) -> Result<(), &[Obstacle]> {
         self.reset(w, floor, cut);
         let total: u32 = cut[..w.chains].iter().sum::<u32>() - floor.iter().sum::<u32>();
+        self.follow_the_trace(w, order, floor, cut);
         while (self.order.len() as u32) < total {
             let mut best = NONE;
             for chain in 0..w.chains {
@@ -88,6 +89,22 @@ impl Simulator {
             self.take(w, cut, best);
         }
         if self.obstacles.is_empty() { Ok(()) } else { Err(&self.obstacles) }
+    }
+
+    /// Takes events in observed order as long as that works: what the general loop would do, without asking every chain.
+    fn follow_the_trace(&mut self, w: &Window<'_>, order: &Order<'_>, floor: &[u32], cut: &[u32]) {
+        let starts = w.chain.iter().zip(floor).filter_map(|(chain, &at)| chain.get(at as usize));
+        let first = starts.min().copied().unwrap_or(0);
+        for node in first..w.len() as u32 {
+            let (chain, place) = (w.chain_of[node as usize] as usize, w.place[node as usize]);
+            if place < floor[chain] || place >= cut[chain] {
+                continue;
+            }
+            if !self.is_ready(w, order, node) || self.obstacle(w, cut, node).is_some() {
+                return;
+            }
+            self.take(w, cut, node);
+        }
     }
 
     /// The events in the order they were taken.

@@ -3,9 +3,10 @@
 //! A window starts from the observed prefix (every event before it has happened, in observed order), which keeps it
 //! sound, and forgets what comes after it: a trace may stop anywhere. Within it everything is exact.
 
-use crate::goal::{Model, Writer};
+use crate::goal::{Model, Schedule, Writer};
 use portent_trace::{EventId, Mode, Op, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
 /// An event of the window, numbered from 0 in observed order.
 pub(crate) type Node = u32;
@@ -94,6 +95,8 @@ pub(crate) struct Variable {
 pub(crate) struct Prefix {
     /// Events done.
     pub done: usize,
+    /// The observed order up to there.
+    schedule: Schedule,
     held: FxHashSet<(u32, u32, bool)>,
     last_write: FxHashMap<u32, EventId>,
 }
@@ -103,6 +106,7 @@ impl Prefix {
     pub(crate) fn advance(&mut self, trace: &Trace, to: usize) {
         for i in self.done..to {
             let event = EventId::new(i);
+            self.schedule.push(trace.thread(event));
             let thread = trace.thread(event).index() as u32;
             match trace.op(event) {
                 Op::Acquire(l, m) => drop(self.held.insert((thread, l.index() as u32, m == Mode::Shared))),
@@ -121,6 +125,8 @@ pub(crate) struct Window<'t> {
     pub model: Model,
     /// First event.
     pub first: usize,
+    /// The observed order before it.
+    pub prefix: Arc<Schedule>,
     pub chains: usize,
     pub chain_of: Vec<u32>,
     pub place: Vec<u32>,
@@ -160,6 +166,7 @@ impl<'t> Window<'t> {
             trace,
             model,
             first,
+            prefix: Arc::new(prefix.schedule.clone()),
             chains,
             chain_of: Vec::with_capacity(len),
             place: Vec::with_capacity(len),
@@ -282,8 +289,8 @@ impl<'t> Window<'t> {
                 }
             }
         }
-        for chain in 0..self.chains {
-            let set = self.intern_open(chain, &open[chain]);
+        for (chain, open) in open.iter().enumerate() {
+            let set = self.intern_open(chain, open);
             self.open_at[chain].push(set);
         }
     }
@@ -445,6 +452,30 @@ impl<'t> Window<'t> {
             }
         }
         floor
+    }
+
+    /// Whether the events below `cut` (closed under the past), taken in observed order, are a reordering.
+    ///
+    /// They are unless a scope that stays open comes before another of its lock: leaving out events takes no value from a
+    /// kept read and no token from a receive. Failed tries are left to others.
+    pub(crate) fn projects(&self, cut: &[u32]) -> bool {
+        self.busy.is_empty()
+            && (0..self.chains).all(|chain| {
+                self.open_before(chain, cut[chain]).iter().all(|&id| {
+                    let scope = self.scopes[id as usize];
+                    let lists = self.locks[scope.lock as usize].iter();
+                    let mut rivals = lists.filter(|l| l.chain as usize != chain && l.mode.conflicts_with(scope.mode));
+                    rivals.all(|list| {
+                        let bound = cut[list.chain as usize];
+                        let begun = list.scopes.partition_point(|&s| {
+                            let acquire = self.scopes[s as usize].acquire;
+                            acquire == NONE || self.place[acquire as usize] < bound
+                        });
+                        let last = begun.checked_sub(1).map(|at| self.scopes[list.scopes[at] as usize].acquire);
+                        last.is_none_or(|acquire| acquire == NONE || (scope.acquire != NONE && acquire < scope.acquire))
+                    })
+                })
+            })
     }
 
     /// This window with an update turned into a plain write: for goals that let it read anything.
