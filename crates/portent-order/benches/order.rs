@@ -45,10 +45,11 @@ fn reads(name: &str, model: Model) {
     let view = View::whole(&trace, model);
     let mut engine = Engine::new(&view);
     let (mut feasible, mut unknown) = (0u64, 0u64);
-    let answered = engine.answer_reads(Effort::default(), &mut |_, _, answer| match answer {
-        Some(_) => feasible += 1,
-        None => unknown += 1,
-    });
+    let answered =
+        engine.answer_reads(EventId::new(0), Effort::default(), &|| false, &mut |_, _, answer| match answer {
+            Some(_) => feasible += 1,
+            None => unknown += 1,
+        });
     let time = start.elapsed();
     println!(
         "reads/{name}/{model}: {} events, {} questions, {feasible} feasible, {unknown} unknown, {time:.2?} ({:.2} µs each), peak {:.0} MB",
@@ -123,7 +124,11 @@ fn growth(name: &str, config: Config, window: usize) {
     for view in View::windows(&trace, Model::Reads, window) {
         let mut engine = Engine::new(&view);
         windows += 1;
-        questions += engine.answer_reads(Effort::default(), &mut |_, _, answer| unknown += u64::from(answer.is_none())).questions;
+        questions += engine
+            .answer_reads(EventId::new(0), Effort::default(), &|| false, &mut |_, _, answer| {
+                unknown += u64::from(answer.is_none())
+            })
+            .questions;
         let span = view.span();
         for goal in window_races(&trace, span.first, span.len, 50) {
             races += 1;
@@ -181,8 +186,14 @@ fn main() {
     for model in [Model::Reads, Model::Sync] {
         run("reads/daisy", &|| reads("daisy", model));
         run("reads/thrift", &|| reads("thrift", model));
-        run("races/2000", &|| races("2000 events, 8 threads, 160 variables, 20 locks", window(2_000, 8, 160, 20), model, 5_000));
-        run("races/contended", &|| races("2000 events, 8 threads, 10 variables, 3 locks", window(2_000, 8, 10, 3), model, 2_000));
-        run("races/10000", &|| races("10000 events, 8 threads, 400 variables, 40 locks", window(10_000, 8, 400, 40), model, 1_000));
+        run("races/2000", &|| {
+            races("2000 events, 8 threads, 160 variables, 20 locks", window(2_000, 8, 160, 20), model, 5_000)
+        });
+        run("races/contended", &|| {
+            races("2000 events, 8 threads, 10 variables, 3 locks", window(2_000, 8, 10, 3), model, 2_000)
+        });
+        run("races/10000", &|| {
+            races("10000 events, 8 threads, 400 variables, 40 locks", window(10_000, 8, 400, 40), model, 1_000)
+        });
     }
 }

@@ -3,9 +3,9 @@
 //! The bounded run is part of every test run; `cargo test --release -- --ignored` does a million traces.
 
 use portent_order::engine::{Effort, Engine, View};
-use portent_order::{Goal, Kind, Model, Verdict, brute, check};
-use portent_trace::Trace;
+use portent_order::{Goal, Kind, Model, Verdict, Writer, brute, check};
 use portent_trace::generate::{TinyShape, tiny, tiny_std};
+use portent_trace::{EventId, Trace};
 
 #[derive(Default, Debug)]
 struct Count {
@@ -25,7 +25,8 @@ fn compare(seed: u64, shape: &TinyShape, trace: &Trace, model: Model, kind: Kind
         }
         match engine.decide(&goal, Effort::default()) {
             Verdict::Feasible(witness) => {
-                check(trace, model, &goal, &witness).unwrap_or_else(|why| panic!("engine's witness: {why}\n{}", story()));
+                check(trace, model, &goal, &witness)
+                    .unwrap_or_else(|why| panic!("engine's witness: {why}\n{}", story()));
                 assert!(truth.is_some(), "the engine found what cannot happen: {}", story());
             }
             Verdict::Infeasible => assert!(truth.is_none(), "the engine missed {truth:?}: {}", story()),
@@ -86,13 +87,29 @@ fn answering_all_reads_at_once_agrees_with_the_oracle() {
             let goals = brute::candidates(&trace, Kind::Nondeterminism);
             let view = View::whole(&trace, model);
             let mut found = Vec::new();
-            let answered = Engine::new(&view).answer_reads(Effort::default(), &mut |read, challenger, feasible| {
-                assert_eq!(feasible, Some(true));
-                found.push(Goal::Nondeterminism { read, challenger });
-            });
+            let effort = Effort::default();
+            let answered =
+                Engine::new(&view).answer_reads(EventId::new(0), effort, &|| false, &mut |read, challenger, yes| {
+                    assert_eq!(yes, Some(true));
+                    found.push(Goal::Nondeterminism { read, challenger });
+                });
             found.sort();
+            let from = EventId::new(trace.len() / 2);
+            let mut later = Vec::new();
+            let fewer = Engine::new(&view).answer_reads(from, effort, &|| false, &mut |read, challenger, _| {
+                later.push(Goal::Nondeterminism { read, challenger });
+            });
+            later.sort();
+            let is_later = |goal: &&Goal| match goal {
+                Goal::Nondeterminism { read, challenger: Writer::Event(c) } => (*read).max(*c) >= from,
+                Goal::Nondeterminism { read, .. } => *read >= from,
+                _ => false,
+            };
+            assert_eq!(later, found.iter().filter(is_later).cloned().collect::<Vec<_>>(), "seed {seed}, {model}");
+            assert_eq!(fewer.questions, goals.iter().filter(is_later).count() as u64, "seed {seed}, {model}");
             assert_eq!(answered.questions, goals.len() as u64);
-            let mut truth: Vec<Goal> = goals.into_iter().filter(|g| brute::decide(&trace, model, g).is_some()).collect();
+            let mut truth: Vec<Goal> =
+                goals.into_iter().filter(|g| brute::decide(&trace, model, g).is_some()).collect();
             truth.sort();
             assert_eq!(found, truth, "seed {seed}, {model}\n{}", tiny_std(seed, shape));
         }

@@ -104,7 +104,9 @@ fn constraints(trace: &Trace, model: Model, f: &Facts) -> String {
                 if let Writer::Event(w) = writer {
                     kept.push(lt(p(w), p(e)));
                 }
-                for &d in f.writes[op.variable().unwrap().index()].iter().filter(|&&d| d != e && Writer::Event(d) != writer) {
+                for &d in
+                    f.writes[op.variable().unwrap().index()].iter().filter(|&&d| d != e && Writer::Event(d) != writer)
+                {
                     let mut order = vec![lt(p(e), p(d))];
                     if let Writer::Event(w) = writer {
                         order.push(lt(p(d), p(w)));
@@ -155,7 +157,9 @@ fn goal_formula(trace: &Trace, model: Model, f: &Facts, goal: &Goal) -> String {
     };
     match *goal {
         Goal::Race { first, second } => all(vec![at(first), at(second)]),
-        Goal::Nondeterminism { read, challenger } => all(vec![at(read), last(trace.op(read).variable().unwrap(), challenger)]),
+        Goal::Nondeterminism { read, challenger } => {
+            all(vec![at(read), last(trace.op(read).variable().unwrap(), challenger)])
+        }
         Goal::FinalValue { variable, challenger } => {
             let ends = f.program.iter().filter_map(|t| t.last()).map(|&e| lt(p(e), "z"));
             all(ends.chain([last(variable, Writer::Event(challenger))]).collect())
@@ -235,7 +239,8 @@ fn engine_and_smt_solver_agree_on_mid_size_traces() {
             }
             let mut script = constraints(&trace, model, &f);
             for goal in &goals {
-                let _ = writeln!(script, "(push)\n(assert {})\n(check-sat)\n(pop)", goal_formula(&trace, model, &f, goal));
+                let _ =
+                    writeln!(script, "(push)\n(assert {})\n(check-sat)\n(pop)", goal_formula(&trace, model, &f, goal));
             }
             let answers = z3(&script).unwrap();
             assert_eq!(answers.len(), goals.len(), "seed {seed}: {answers:?}");
@@ -244,13 +249,17 @@ fn engine_and_smt_solver_agree_on_mid_size_traces() {
             for (goal, answer) in goals.iter().zip(answers) {
                 let verdict = engine.decide(goal, Effort::default());
                 if let Verdict::Feasible(witness) = &verdict {
-                    check(&trace, model, goal, witness).unwrap_or_else(|why| panic!("seed {seed}, {model}, {goal:?}: {why}"));
+                    check(&trace, model, goal, witness)
+                        .unwrap_or_else(|why| panic!("seed {seed}, {model}, {goal:?}: {why}"));
                 }
                 asked += 1;
                 match answer.as_str() {
                     "sat" => {
                         feasible += 1;
-                        assert!(matches!(verdict, Verdict::Feasible(_)), "seed {seed}, {model}, {goal:?}: missed ({verdict:?})");
+                        assert!(
+                            matches!(verdict, Verdict::Feasible(_)),
+                            "seed {seed}, {model}, {goal:?}: missed ({verdict:?})"
+                        );
                     }
                     "unsat" => assert_eq!(verdict, Verdict::Infeasible, "seed {seed}, {model}, {goal:?}"),
                     _ => unanswered += 1,

@@ -120,7 +120,10 @@ pub struct Engine<'v, 't> {
 /// How a target was settled.
 enum Settled {
     /// By the observed order up to the floor, and then in this order.
-    Order { floor: Vec<u32>, order: Vec<Node> },
+    Order {
+        floor: Vec<u32>,
+        order: Vec<Node>,
+    },
     Impossible,
     OutOfBudget,
 }

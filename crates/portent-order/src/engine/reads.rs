@@ -8,7 +8,7 @@
 //! thread are.
 
 use super::target::Target;
-use super::window::{BASE, NONE, Node, join};
+use super::window::{BASE, NONE, Node, Variable, join};
 use super::{Effort, Engine, Settled};
 use crate::goal::Writer;
 use portent_trace::EventId;
@@ -19,7 +19,7 @@ use std::time::Instant;
 pub struct Answered {
     /// Pairs of a read and another write of its variable, or the initial value.
     pub questions: u64,
-    /// Those not looked at because the deadline passed.
+    /// Those not looked at because it was told to stop, or the deadline passed.
     pub unanswered: u64,
 }
 
@@ -27,33 +27,48 @@ impl Engine<'_, '_> {
     /// Answers, for every read of the window and every other write of its variable (and what it held before the window),
     /// whether the read could see it. Calls back with `Some(true)` for yes and `None` for "not decided in the budget"; all
     /// others are infeasible.
+    ///
+    /// Only pairs whose later event is `from` or after it count: of overlapping windows, one is to answer. Between reads it
+    /// asks `stop` whether to go on.
     pub fn answer_reads(
         &mut self,
+        from: EventId,
         effort: Effort,
+        stop: &dyn Fn() -> bool,
         answer: &mut dyn FnMut(EventId, Writer, Option<bool>),
     ) -> Answered {
         let w = self.window;
         let mut answered = Answered::default();
         let observed = self.observed_writers();
-        let writes: Vec<u64> = w.variables.iter().map(|x| x.writes.iter().map(|l| l.nodes.len() as u64).sum()).collect();
+        let from = from.index().saturating_sub(w.first) as u32;
+        // All writes of each variable, and those from `from` on.
+        let count = |x: &Variable, from: Node| -> u64 {
+            x.writes.iter().map(|l| (l.nodes.len() - l.nodes.partition_point(|&n| n < from)) as u64).sum()
+        };
+        let writes: Vec<[u64; 2]> = w.variables.iter().map(|x| [count(x, 0), count(x, from)]).collect();
         for chain in 0..w.chains {
             let clean = self.saturation.mark();
             for &read in &w.chain[chain] {
                 let Some(x) = w.act[read as usize].read() else { continue };
                 let own = u64::from(w.act[read as usize].written().is_some());
-                // The writes and the initial value, without the one it saw and without itself.
-                let questions = writes[x as usize] - own;
+                let questions = match read >= from {
+                    // The writes and the initial value, without the one it saw and without itself.
+                    true => writes[x as usize][0] - own,
+                    // What it saw, and itself, lie before `from`, and so does the start of the window.
+                    false => writes[x as usize][1],
+                };
                 answered.questions += questions;
                 if questions == 0 {
                     continue;
                 }
-                if effort.deadline.is_some_and(|end| Instant::now() > end) {
+                if stop() || effort.deadline.is_some_and(|end| Instant::now() > end) {
                     answered.unanswered += questions;
                     continue;
                 }
                 self.tiers.queries += questions;
                 let before = self.tiers.settled();
-                self.answer_read(read, x, observed[read as usize], effort, answer);
+                let earliest = if read >= from { 0 } else { from };
+                self.answer_read((read, x, observed[read as usize]), earliest, effort, answer);
                 self.tiers.filtered += questions - (self.tiers.settled() - before);
             }
             self.saturation.undo(&clean);
@@ -77,12 +92,12 @@ impl Engine<'_, '_> {
             .collect()
     }
 
-    /// The questions of one read. The saturation holds the pasts of earlier reads of the chain, and will hold this one's.
+    /// The questions of one read, its variable and what it saw, about writes from `earliest` on. The saturation holds the
+    /// pasts of earlier reads of the chain, and will hold this one's.
     fn answer_read(
         &mut self,
-        read: Node,
-        x: u32,
-        observed: u32,
+        (read, x, observed): (Node, u32, u32),
+        earliest: Node,
         effort: Effort,
         answer: &mut dyn FnMut(EventId, Writer, Option<bool>),
     ) {
@@ -114,7 +129,8 @@ impl Engine<'_, '_> {
             let last = |c: &Node| happened.iter().all(|&d| !self.saturation.is_before(*c, d));
             happened.iter().copied().filter(last).collect()
         };
-        for writer in seen_now.into_iter().filter(|&c| c != observed) {
+        // What has happened came before the read in the trace, too.
+        for writer in seen_now.into_iter().filter(|&c| c != observed && earliest == 0) {
             let mark = self.saturation.mark();
             target.cut.copy_from_slice(self.saturation.cut());
             target.last = Some((x, writer));
@@ -124,12 +140,13 @@ impl Engine<'_, '_> {
         // What has not happened comes with all of its own past.
         for list in w.variables[x as usize].writes.iter().filter(|list| list.chain as usize != own_chain) {
             let mark = self.saturation.mark();
-            let first = list.nodes.partition_point(|&c| w.place[c as usize] < self.saturation.cut()[list.chain as usize]);
+            let first =
+                list.nodes.partition_point(|&c| w.place[c as usize] < self.saturation.cut()[list.chain as usize]);
             for &writer in &list.nodes[first..] {
                 if w.past_of(writer)[own_chain] > own_place {
                     break;
                 }
-                if writer == observed {
+                if writer == observed || writer < earliest {
                     continue;
                 }
                 // Everything up to the writer before it is below the cut, or part of this one's past.

@@ -188,7 +188,8 @@ impl<'w, 't> Saturation<'w, 't> {
                 continue;
             }
             let inside = self.closed(list.chain, &list.scopes);
-            let begins_before = |s: u32| scope.acquire == NONE || self.is_before(scope.acquire, w.scopes[s as usize].release);
+            let begins_before =
+                |s: u32| scope.acquire == NONE || self.is_before(scope.acquire, w.scopes[s as usize].release);
             let at = list.scopes[..inside].partition_point(|&s| !begins_before(s));
             if let Some(&other) = list.scopes[..inside].get(at) {
                 self.add_to_scope(release, other)?;
@@ -428,7 +429,8 @@ impl<'w, 't> Saturation<'w, 't> {
                             || w.place[rival_scope.release as usize] >= target.stop[list.chain as usize]);
                     let rival_end = if open { rival_scope.acquire } else { rival_scope.release };
                     // A rival held since before the window and still open cannot come after anything.
-                    let first = scope.acquire == NONE || (rival_end != NONE && self.is_before(scope.acquire, rival_end));
+                    let first =
+                        scope.acquire == NONE || (rival_end != NONE && self.is_before(scope.acquire, rival_end));
                     if first || rival_stays {
                         if stays {
                             return Err(Cycle);

@@ -187,7 +187,8 @@ impl<'w, 't> Search<'w, 't> {
                     }
                 }
                 Outcome::Obstacles(obstacles) => {
-                    let new = obstacles.into_iter().filter(|&o| self.made.insert(Made::Obstacle(o))).collect::<Vec<_>>();
+                    let new =
+                        obstacles.into_iter().filter(|&o| self.made.insert(Made::Obstacle(o))).collect::<Vec<_>>();
                     debug_assert!(!new.is_empty(), "a stuck order has an obstacle that is no clause yet");
                     if new.is_empty() {
                         return Found::OutOfBudget;

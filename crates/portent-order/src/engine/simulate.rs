@@ -189,7 +189,8 @@ impl Simulator {
             Act::Acquire(scope) => self.lock_obstacle(w, cut, scope),
             Act::Busy(lock, mode) => {
                 let chain = w.chain_of[node as usize];
-                let holds = |s: &u32| w.scopes[*s as usize].chain != chain && w.scopes[*s as usize].mode.conflicts_with(mode);
+                let holds =
+                    |s: &u32| w.scopes[*s as usize].chain != chain && w.scopes[*s as usize].mode.conflicts_with(mode);
                 (!self.held[lock as usize].iter().any(holds)).then_some(Obstacle::Busy(node))
             }
             Act::Wake(wait) => {
@@ -229,7 +230,8 @@ impl Simulator {
         if !(stays_open && rivals) {
             return None;
         }
-        let lists = w.locks[scope.lock as usize].iter().filter(|l| l.chain != scope.chain && l.mode.conflicts_with(scope.mode));
+        let lists =
+            w.locks[scope.lock as usize].iter().filter(|l| l.chain != scope.chain && l.mode.conflicts_with(scope.mode));
         let to_come = lists.flat_map(|l| &l.scopes).find(|&&s| {
             let acquire = w.scopes[s as usize].acquire;
             acquire != NONE && is_inside(w, cut, acquire) && !self.has_happened(w, acquire)

@@ -136,7 +136,8 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
                 return None; // Whether the others are stuck depends on events behind the window.
             }
             let pairing = window.trace.pairings()[pairing.index()];
-            let (sleep, notify, wake) = (window.node(pairing.sleep)?, window.node(pairing.notify)?, window.node(pairing.wake)?);
+            let (sleep, notify, wake) =
+                (window.node(pairing.sleep)?, window.node(pairing.notify)?, window.node(pairing.wake)?);
             let mut target = new().at(window, wake).with(window, notify).edge(notify, sleep);
             target.lost = window.waits.iter().position(|w| w.wake == wake).map(|at| at as u32);
             Some(vec![target])

@@ -121,7 +121,9 @@ impl<'w, 't> OrderTheory<'w, 't> {
     /// Whether that holds in every reordering.
     pub(crate) fn is_hard(&self, before: Node, after: Node) -> bool {
         let z = self.z();
-        before != z && after != z && before != after
+        before != z
+            && after != z
+            && before != after
             && self.w.past_of(after)[self.chain_of(before)] > self.place(before)
     }
 

@@ -237,7 +237,8 @@ impl<'t> Window<'t> {
                 }
                 Op::Busy(l, mode) => {
                     let lock = self.lock(l.index() as u32);
-                    let others = open.iter().enumerate().filter(|(other, _)| *other != chain).flat_map(|(_, open)| open);
+                    let others =
+                        open.iter().enumerate().filter(|(other, _)| *other != chain).flat_map(|(_, open)| open);
                     let holder = others.copied().find(|&s| {
                         let scope = self.scopes[s as usize];
                         scope.lock == lock && scope.mode.conflicts_with(mode)
