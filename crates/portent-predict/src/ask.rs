@@ -5,7 +5,8 @@
 //! examined first.
 
 use crate::facts::Facts;
-use crate::finding::{BugKind, Flags, Key, Why, places};
+use crate::finding::{BugKind, Flags, Why, places};
+use crate::key::Key;
 use crate::predict::{Known, Stop};
 use portent_order::engine::{Effort, Engine};
 use portent_order::{Goal, Model, Schedule, Verdict};

@@ -24,7 +24,10 @@ mod deadlock;
 mod facts;
 mod finding;
 pub mod hb;
+mod key;
+mod left;
 mod nondeterminism;
+mod observed;
 mod pane;
 mod predict;
 mod race;
@@ -33,5 +36,6 @@ mod steps;
 pub use finding::{
     BugKind, Evidence, Finding, Flags, Form, Incomplete, MayRead, Place, Role, Why, Witness, WitnessType,
 };
-pub use predict::{Control, Options, Prediction, Stats, by_happens_before, predict};
+pub use observed::by_happens_before;
+pub use predict::{Control, Options, Prediction, Stats, predict};
 pub use steps::{InputSteps, Step};

@@ -6,7 +6,8 @@
 
 use crate::ask::{Asker, Group};
 use crate::facts::Facts;
-use crate::finding::{BugKind, Flags, Key, WitnessType};
+use crate::finding::{BugKind, Flags, WitnessType};
+use crate::key::Key;
 use crate::pane::Pane;
 use portent_order::{Goal, Model, Schedule, Verdict, Writer};
 use portent_trace::{EventId, LockId, Mode, Op, PairingId, ThreadId, VarId};

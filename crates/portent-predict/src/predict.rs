@@ -6,16 +6,16 @@
 
 use crate::ask::{Asker, Group, Outcome};
 use crate::facts::Facts;
-use crate::finding::{
-    BugKind, Evidence, Finding, Flags, Form, Incomplete, Key, MayRead, Role, Why, Witness, WitnessType, event_place,
-    name_findings, places,
-};
-use crate::hb::{self, Hindsight, Rear};
+use crate::finding::{BugKind, Evidence, Finding, Form, Incomplete, MayRead, Why, Witness, WitnessType, places};
+use crate::hb::{Hindsight, Rear};
+use crate::key::{Key, name_findings};
+use crate::left::{Left, spans};
+use crate::observed::relaxed_races;
 use crate::pane::Pane;
 use crate::{atomicity, deadlock, nondeterminism, race};
 use portent_order::engine::{Effort, Engine, Tiers, View};
 use portent_order::{Goal, Model};
-use portent_trace::{LocId, Op, Trace};
+use portent_trace::{LocId, Trace};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -171,20 +171,6 @@ impl<'t, I: Iterator<Item = View<'t>>> Windows<'t, I> {
     }
 }
 
-/// The spans of the windows, as the engine cuts them.
-fn spans(events: usize, window: usize) -> Vec<std::ops::Range<usize>> {
-    let len = window.max(2);
-    let mut spans = Vec::new();
-    let mut first = 0;
-    loop {
-        spans.push(first..(first + len).min(events));
-        if first + len >= events {
-            return spans;
-        }
-        first += len / 2;
-    }
-}
-
 /// Predicts what other interleavings of the run contain.
 pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Prediction {
     let started = Instant::now();
@@ -198,6 +184,7 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
         index: 0,
         end: 0,
     });
+    let windows_in_all = spans(trace.len(), options.window).len();
     let known = Known::default();
     let gathered: Mutex<BTreeMap<usize, (Outcome, Tiers)>> = Mutex::default();
     let effort = Effort { conflicts: options.conflicts, deadline };
@@ -237,7 +224,7 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..options.jobs.max(1) {
+        for _ in 1..options.jobs.min(windows_in_all) {
             scope.spawn(work);
         }
         work();
@@ -245,7 +232,7 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
     let gathered = gathered.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     let mut prediction = Prediction::default();
     let (groups, done) = merge(gathered, &mut prediction);
-    prediction.stats.windows_in_all = spans(trace.len(), options.window).len() as u64;
+    prediction.stats.windows_in_all = windows_in_all as u64;
     let unfinished = prediction.stats.windows < prediction.stats.windows_in_all;
     let mut cut_short = None;
     for kind in BugKind::ALL.into_iter().filter(|&kind| has(kind)) {
@@ -261,8 +248,8 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
         }
     }
     prediction.partial = cut_short.or_else(|| stop.why().filter(|_| unfinished));
-    prediction.incomplete.sort_by_key(|entry| (entry.kind, entry.why, entry.events.is_none()));
-    prediction.findings = findings(&facts, options.model, groups, &mut prediction.errors);
+    prediction.findings = findings(&facts, options.model, groups, &mut prediction.incomplete);
+    prediction.incomplete.sort_by_key(|entry| (entry.kind, entry.why, entry.events.is_none(), entry.events.clone()));
     if has(BugKind::Race) {
         let relaxed = relaxed_races(&facts, options.model, &prediction.findings);
         prediction.findings.extend(relaxed);
@@ -324,70 +311,26 @@ fn merge(
     (groups, done)
 }
 
-/// How many candidates of a kind the windows hold, and how many fit in none.
-struct Left {
-    inside: u128,
-    outside: u128,
-    /// Whether all were counted.
-    exact: bool,
-}
-
-impl Left {
-    fn of(facts: &Facts<'_>, kind: BugKind, window: usize) -> Left {
-        let whole = Pane::whole(facts);
-        let all = 0..facts.trace.len();
-        let mut exact = true;
-        let mut count = |pane: &Pane<'_, '_>, range: std::ops::Range<usize>| match kind {
-            BugKind::Race => race::count(pane, range),
-            BugKind::Deadlock => {
-                let (cycles, complete) = deadlock::count(pane, range);
-                exact &= complete;
-                cycles
-            }
-            BugKind::Atomicity => atomicity::count(pane, range),
-            BugKind::Nondeterminism => nondeterminism::count_pairs(pane, range),
-        };
-        let mut inside = 0u128;
-        let mut fresh = 0;
-        for span in spans(facts.trace.len(), window) {
-            let pane = Pane { facts, fresh, span: span.clone(), hindsight: None };
-            fresh = span.end;
-            let both = count(&pane, span.clone()).saturating_sub(count(&pane, pane.stale()));
-            inside += both
-                + match kind {
-                    BugKind::Deadlock => deadlock::count_waits(&pane),
-                    BugKind::Nondeterminism => nondeterminism::count_single(&pane),
-                    _ => 0,
-                };
-        }
-        let total = count(&whole, all)
-            + match kind {
-                BugKind::Deadlock => facts.trace.pairings().len() as u128,
-                BugKind::Nondeterminism => nondeterminism::count_single_everywhere(facts),
-                _ => 0,
-            };
-        Left { inside, outside: total.saturating_sub(inside), exact }
-    }
-
-    fn entry(&self, kind: BugKind, count: u128, why: Why) -> Incomplete {
-        let what = match why {
-            Why::Window => format!("{} candidates whose events fit in no window", kind.name()),
-            Why::Budget => format!("{} candidates not examined within the budget", kind.name()),
-            Why::Interrupted => format!("{} candidates not examined before the interruption", kind.name()),
-        };
-        let count = u64::try_from(count).unwrap_or(u64::MAX);
-        Incomplete { kind, events: None, count, at_least: !self.exact, why, what }
-    }
-}
-
 /// Groups as findings, without ids.
-fn findings(facts: &Facts<'_>, model: Model, groups: FxHashMap<Key, Group>, errors: &mut Vec<String>) -> Vec<Finding> {
+fn findings(
+    facts: &Facts<'_>,
+    model: Model,
+    groups: FxHashMap<Key, Group>,
+    incomplete: &mut Vec<Incomplete>,
+) -> Vec<Finding> {
     let mut found = Vec::new();
     for (_, group) in groups {
         let Group { instances, exact, flags, goal, witness, .. } = group;
         let Some(schedule) = witness else {
-            // The window that was to make it ran out of budget, or its witness was refused.
-            errors.push(format!("{goal:?} was found feasible in {model}, but there is no witness of it"));
+            // The window that was to make it ran out of budget, or its witness was refused, which is said elsewhere.
+            incomplete.push(Incomplete {
+                kind: BugKind::of(&goal),
+                events: Some(places(facts, &goal).iter().filter_map(|place| place.event).collect()),
+                count: instances,
+                at_least: !exact,
+                why: Why::Budget,
+                what: format!("{} that is feasible, but whose witness was not made", BugKind::of(&goal).name()),
+            });
             continue;
         };
         let places = places(facts, &goal);
@@ -430,75 +373,12 @@ fn findings(facts: &Facts<'_>, model: Model, groups: FxHashMap<Key, Group>, erro
 }
 
 /// In the order of the reports, with ids.
-fn sort_and_name(trace: &Trace, findings: &mut [Finding]) {
+pub(crate) fn sort_and_name(trace: &Trace, findings: &mut [Finding]) {
     findings.sort_by_cached_key(|finding| {
         let events: Vec<Option<u32>> = finding.places.iter().map(|place| place.event).collect();
         (finding.kind, finding.form, events, finding.object.clone())
     });
     name_findings(trace, findings);
-}
-
-/// Races of the observed order that nothing but relaxed atomics orders, where no race was predicted.
-fn relaxed_races(facts: &Facts<'_>, model: Model, known: &[Finding]) -> Vec<Finding> {
-    let is_relaxed = |op: Op| match op {
-        Op::Read(_, order) => order == portent_trace::ReadOrder::Relaxed,
-        Op::Write(_, order) => order == portent_trace::WriteOrder::Relaxed,
-        Op::Update(_, order) => order != portent_trace::UpdateOrder::SeqCst,
-        _ => false,
-    };
-    if !facts.trace.events().any(|event| is_relaxed(event.op)) {
-        return Vec::new();
-    }
-    let keys: BTreeSet<Key> = known.iter().filter_map(|f| f.goal.as_ref()).map(|goal| Key::of(facts, goal)).collect();
-    let mut races = observed_races(facts.trace, Some(model), |race| race.relaxed_only);
-    races.retain(|(key, _)| !keys.contains(key));
-    races.into_iter().map(|(_, finding)| finding).collect()
-}
-
-/// What a happens-before detector reports, grouped.
-fn observed_races(trace: &Trace, model: Option<Model>, wanted: impl Fn(&hb::Unordered) -> bool) -> Vec<(Key, Finding)> {
-    let mut groups: BTreeMap<Key, Finding> = BTreeMap::new();
-    hb::detect(trace, |race| {
-        if !wanted(&race) {
-            return;
-        }
-        let flags = Flags { relaxed_only: race.relaxed_only, ..Flags::default() };
-        let group = groups.entry(Key::race(trace, race.first, race.second));
-        let finding = group.or_insert_with(|| {
-            let places =
-                vec![event_place(trace, Role::First, race.first), event_place(trace, Role::Second, race.second)];
-            Finding {
-                id: String::new(),
-                kind: BugKind::Race,
-                form: None,
-                evidence: Evidence::Observed,
-                model,
-                object: places[0].object.clone(),
-                places,
-                instances: 0,
-                instances_exact: true,
-                flags,
-                witness_type: None,
-                pattern: None,
-                goal: None,
-                witness: None,
-            }
-        });
-        finding.instances += 1;
-        finding.flags = finding.flags.and(flags);
-    });
-    // The detector keeps the last access of each thread only: it does not claim to count every pair.
-    groups.values_mut().for_each(|finding| finding.instances_exact = false);
-    groups.into_iter().collect()
-}
-
-/// The races that a happens-before detector reports on the observed order, for comparison.
-pub fn by_happens_before(trace: &Trace) -> Prediction {
-    let started = Instant::now();
-    let mut findings: Vec<Finding> = observed_races(trace, None, |_| true).into_iter().map(|(_, race)| race).collect();
-    sort_and_name(trace, &mut findings);
-    let stats = Stats { time: started.elapsed(), ..Stats::default() };
-    Prediction { findings, stats, ..Prediction::default() }
 }
 
 /// For each read location, where its values come from and could come from.
