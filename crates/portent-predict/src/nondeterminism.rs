@@ -33,22 +33,27 @@ pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
             }
         }
     });
-    // A witness for each group: that of its first instance, unless an earlier window has one.
+    // A witness for each group: that of its first instance. Asked for even where an earlier window has one: what a search
+    // learns from one question shapes the next witness, and results must not depend on which window is done first.
     let mut groups: Vec<(Key, Group)> = groups.into_iter().collect();
     groups.sort_by(|a, b| a.1.goal.cmp(&b.1.goal));
     for (key, mut group) in groups {
-        if asker.known.claim(&key, asker.window) {
-            match asker.engine.decide(&group.goal, asker.effort) {
-                Verdict::Feasible(witness) if asker.passes(&group.goal, &witness) => group.witness = Some(witness),
-                Verdict::Feasible(_) => continue,
-                Verdict::Infeasible => {
-                    asker.outcome.rejected.push(format!("{:?} is feasible and then it is not", group.goal));
-                    continue;
+        match asker.engine.decide(&group.goal, asker.effort) {
+            Verdict::Feasible(witness) => {
+                if asker.known.claim(&key, asker.window) {
+                    if !asker.passes(&group.goal, &witness) {
+                        continue;
+                    }
+                    group.witness = Some(witness);
                 }
-                Verdict::Unknown(_) => {
-                    asker.undecided(&group.goal);
-                    continue;
-                }
+            }
+            Verdict::Infeasible => {
+                asker.outcome.rejected.push(format!("{:?} is feasible and then it is not", group.goal));
+                continue;
+            }
+            Verdict::Unknown(_) => {
+                asker.undecided(&group.goal);
+                continue;
             }
         }
         asker.outcome.groups.insert(key, group);

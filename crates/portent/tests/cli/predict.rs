@@ -69,8 +69,8 @@ fn findings_as_json() {
 fn the_same_bytes_whatever_the_number_of_jobs() {
     let place = Place::new();
     place.ok("gen --seed 3 --events 4000 --threads 6 --variables 80 --locks 5 -o run.portent");
-    let one = place.session("predict run.portent --window 400 --kind race,deadlock,atomicity --json - --jobs 1");
-    let two = place.session("predict run.portent --window 400 --kind race,deadlock,atomicity --json - --jobs 3");
+    let one = place.session("predict run.portent --window 300 --json - --jobs 1");
+    let two = place.session("predict run.portent --window 300 --json - --jobs 3");
     assert_eq!(one.replace("--jobs 1", ""), two.replace("--jobs 3", ""));
     assert!(one.contains("\"kind\": \"race\""));
 }
