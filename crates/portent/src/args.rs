@@ -8,12 +8,12 @@ use std::path::PathBuf;
 pub(crate) use crate::commands::generate::GenArgs;
 
 const PLANNED: &str = "\
-Planned, not built yet: check, record, predict, replay, cc, c++.";
+Planned, not built yet: check, record, replay, cc, c++.";
 
 /// Predicts the concurrency bugs that other interleavings of one recorded run contain.
 ///
-/// Today it works on traces: it makes, validates, describes and converts them. Recording programs and predicting bugs
-/// come next.
+/// Today it works on traces: it makes, validates, describes and converts them, and predicts the bugs of other
+/// interleavings. Recording and replaying programs come next.
 #[derive(Debug, Parser)]
 #[command(name = "portent", version, max_term_width = 100, propagate_version = false)]
 #[command(after_help = PLANNED, after_long_help = const_format_top())]
@@ -29,6 +29,7 @@ fn const_format_top() -> String {
          portent gen --seed 1 -o a.portent     make a trace\n  \
          portent validate a.portent            is it well formed?\n  \
          portent stats a.portent               what is in it?\n  \
+         portent predict a.portent             which bugs do other interleavings contain?\n  \
          portent convert a.portent a.std       as text\n\n{}\n\n{PLANNED}",
         exit::HELP
     )
@@ -83,12 +84,20 @@ pub(crate) enum Command {
          portent gen --threads 16 --events 1000000 --seed 7 -o big.portent"))]
     Gen(Box<GenArgs>),
 
+    /// Predict the bugs that other interleavings of a recorded run contain.
+    ///
+    /// Races, deadlocks, atomicity violations and nondeterminism, each with a schedule that shows it and that was checked
+    /// against the trace. A long trace is examined in overlapping windows; what fits in none, or was not decided in
+    /// time, is counted and shown. Ctrl-C shows what is known so far.
+    #[command(after_long_help = after(
+        "  portent predict run.std\n  portent predict run.portent --kind race,deadlock --json findings.json\n  \
+         portent predict run.portent --model sync --budget 60 --stats"))]
+    Predict(Box<PredictArgs>),
+
     #[command(hide = true, disable_help_flag = true)]
     Check(Later),
     #[command(hide = true, disable_help_flag = true)]
     Record(Later),
-    #[command(hide = true, disable_help_flag = true)]
-    Predict(Later),
     #[command(hide = true, disable_help_flag = true)]
     Replay(Later),
     #[command(hide = true, disable_help_flag = true)]
@@ -141,4 +150,105 @@ pub(crate) struct ConvertArgs {
     /// The format of OUT, whatever its ending.
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) format: Option<crate::traces::FormatName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PredictArgs {
+    /// The trace to examine; `-` is standard input.
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Which kinds of bug to look for [default: all].
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    pub(crate) kind: Vec<KindName>,
+    /// What reads in another interleaving must see.
+    #[arg(long, value_name = "MODEL", value_enum, default_value_t = ModelName::Reads)]
+    pub(crate) model: ModelName,
+    /// Events per window.
+    #[arg(long, value_name = "N", default_value_t = portent_predict::Options::WINDOW, value_parser = window)]
+    pub(crate) window: usize,
+    /// Stop after this many seconds, with what is known by then.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) budget: Option<f64>,
+    /// Threads to use [default: one per core].
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<std::num::NonZeroU16>,
+    /// Print what it cost: questions, how they were settled, time.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Write findings as JSON; `-` is standard output, instead of the text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// How to look for bugs.
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Order)]
+    pub(crate) engine: EngineName,
+    /// Exit with 4 if nothing was found but not everything was examined.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[arg(long, hide = true)]
+    pub(crate) suppress: Option<OsString>,
+    #[arg(long, hide = true)]
+    pub(crate) sarif: Option<OsString>,
+    #[arg(long, hide = true)]
+    pub(crate) html: Option<OsString>,
+    #[arg(long, hide = true)]
+    pub(crate) spec: Option<OsString>,
+    #[arg(long, hide = true)]
+    pub(crate) atomic: Option<OsString>,
+}
+
+/// A kind of bug, as `--kind` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum KindName {
+    /// Conflicting accesses that can happen at the same time
+    Race,
+    /// Lock cycles and lost wake-ups
+    Deadlock,
+    /// Accesses that can come between two of an atomic block
+    Atomicity,
+    /// Reads and final values that could come from another write
+    Nondeterminism,
+    #[value(hide = true)]
+    Property,
+}
+
+impl KindName {
+    /// The kind, if it can be predicted today.
+    pub(crate) fn bug_kind(self) -> Option<portent_predict::BugKind> {
+        use portent_predict::BugKind;
+        match self {
+            KindName::Race => Some(BugKind::Race),
+            KindName::Deadlock => Some(BugKind::Deadlock),
+            KindName::Atomicity => Some(BugKind::Atomicity),
+            KindName::Nondeterminism => Some(BugKind::Nondeterminism),
+            KindName::Property => None,
+        }
+    }
+}
+
+/// A model, as `--model` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ModelName {
+    /// The write they saw in the trace: no false alarms
+    Reads,
+    /// Anything: finds more, and may predict what the program cannot do
+    Sync,
+    #[value(hide = true)]
+    Values,
+}
+
+/// An engine, as `--engine` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum EngineName {
+    /// Exact, over all reorderings of a window
+    Order,
+    /// A happens-before race detector on the observed order, for comparison
+    Hb,
+}
+
+/// A window needs room for two events.
+fn window(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(events) if events >= 2 => Ok(events),
+        _ => Err("expected a number of events, at least 2".into()),
+    }
 }

@@ -41,9 +41,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Stats(args) => commands::stats::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
         Command::Gen(args) => commands::generate::run(&args),
+        Command::Predict(args) => commands::predict::run(&args),
         Command::Check(_) => Err(not_built("check")),
         Command::Record(_) => Err(not_built("record")),
-        Command::Predict(_) => Err(not_built("predict")),
         Command::Replay(_) => Err(not_built("replay")),
         Command::Cc(_) => Err(not_built("cc")),
         Command::Cxx(_) => Err(not_built("c++")),
@@ -68,7 +68,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, cla
 fn not_built(command: &str) -> Failure {
     Failure::usage(
         format!("portent {command} is not built yet"),
-        "today portent works on traces: `portent gen` makes one, `portent validate`, `portent stats` and \
-         `portent convert` take one in STD text or .portent; `portent demo` shows them all",
+        "today portent works on traces: `portent gen` makes one, `portent validate`, `portent stats`, \
+         `portent convert` and `portent predict` take one in STD text or .portent; `portent demo` shows them all",
     )
 }

@@ -4,6 +4,9 @@ pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod generate;
 pub(crate) mod knobs;
+pub(crate) mod predict;
+mod predict_json;
+mod predict_text;
 pub(crate) mod stats;
 mod stats_text;
 pub(crate) mod validate;
@@ -18,4 +21,16 @@ fn print(text: &str) -> Result<(), Failure> {
     out.write_all(printable(text).as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// JSON that is safe to show: the control characters that JSON itself lets through, as JSON escapes.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            _ => text.push(c),
+        }
+    }
+    text
 }

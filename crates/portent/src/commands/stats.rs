@@ -1,6 +1,6 @@
 //! `portent stats`: what is in a trace.
 
-use super::{print, stats_text};
+use super::{escaped, print, stats_text};
 use crate::args::StatsArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -34,16 +34,4 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
         print(&stats_text::page(&name, &stats))?;
     }
     Ok(ExitCode::NothingFound)
-}
-
-/// JSON that is safe to show: the control characters that JSON itself lets through, as JSON escapes.
-fn escaped(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '\u{7f}'..='\u{9f}' => text.push_str(&format!("\\u{:04x}", u32::from(c))),
-            _ => text.push(c),
-        }
-    }
-    text
 }

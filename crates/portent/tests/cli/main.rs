@@ -5,6 +5,7 @@ mod errors;
 mod generate;
 mod help;
 mod inspect;
+mod predict;
 mod streams;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,144 @@
+//! Asking: one engine, one window, and what came out of it.
+//!
+//! Once a group of source locations has a feasible instance, only so many more of its instances are asked about: the
+//! count is then a lower bound, and says so. The limit is per window, so that results do not depend on which window is
+//! examined first.
+
+use crate::facts::Facts;
+use crate::finding::{BugKind, Flags, Why, places};
+use crate::key::Key;
+use crate::predict::{Known, Stop};
+use portent_order::engine::{Effort, Engine};
+use portent_order::{Goal, Model, Schedule, Verdict};
+use rustc_hash::FxHashMap;
+
+/// How many instances of a group are asked about after its first feasible one.
+pub(crate) const ENOUGH: u32 = 64;
+
+/// The feasible instances of a group.
+pub(crate) struct Group {
+    pub(crate) instances: u64,
+    pub(crate) exact: bool,
+    pub(crate) flags: Flags,
+    pub(crate) goal: Goal,
+    /// Checked. `None` where an earlier window has a witness already.
+    pub(crate) witness: Option<Schedule>,
+    asked_since: u32,
+}
+
+impl Group {
+    pub(crate) fn new(goal: Goal, flags: Flags, witness: Option<Schedule>) -> Self {
+        Group { instances: 1, exact: true, flags, goal, witness, asked_since: 0 }
+    }
+    /// Adds the instances of a later window.
+    pub(crate) fn absorb(&mut self, later: Group) {
+        self.instances += later.instances;
+        self.exact &= later.exact;
+        self.flags = self.flags.and(later.flags);
+        self.witness = self.witness.take().or(later.witness);
+    }
+}
+
+/// A candidate that the engine could not decide.
+pub(crate) struct Undecided {
+    pub(crate) kind: BugKind,
+    pub(crate) events: Vec<u32>,
+    pub(crate) what: String,
+}
+
+/// What one window gave.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) groups: FxHashMap<Key, Group>,
+    pub(crate) undecided: Vec<Undecided>,
+    /// Candidates done with, by kind.
+    pub(crate) done: [u64; 4],
+    /// Of these, not asked about because their group has enough.
+    pub(crate) spared: u64,
+    /// Witnesses that the checker refused: errors of the engine.
+    pub(crate) rejected: Vec<String>,
+}
+
+pub(crate) struct Asker<'a, 'v, 't> {
+    pub(crate) facts: &'a Facts<'t>,
+    pub(crate) engine: &'a mut Engine<'v, 't>,
+    pub(crate) model: Model,
+    pub(crate) effort: Effort,
+    pub(crate) stop: &'a Stop<'a>,
+    pub(crate) outcome: &'a mut Outcome,
+    /// Groups that have a witness, and the number of this window.
+    pub(crate) known: &'a Known,
+    pub(crate) window: usize,
+}
+
+impl Asker<'_, '_, '_> {
+    /// Whether to stop asking, and why.
+    pub(crate) fn stopped(&self) -> Option<Why> {
+        self.stop.why()
+    }
+
+    /// Counts a candidate that needs no engine to see that it is impossible.
+    pub(crate) fn dismiss(&mut self, kind: BugKind) {
+        self.outcome.done[kind as usize] += 1;
+    }
+
+    /// Decides a candidate. `flags` is only asked for feasible ones.
+    pub(crate) fn ask(&mut self, goal: Goal, flags: impl FnOnce(&Goal) -> Flags) {
+        let kind = BugKind::of(&goal);
+        let key = Key::of(self.facts, &goal);
+        self.outcome.done[kind as usize] += 1;
+        if let Some(group) = self.outcome.groups.get_mut(&key) {
+            if group.asked_since >= ENOUGH {
+                group.exact = false;
+                self.outcome.spared += 1;
+                return;
+            }
+            group.asked_since += 1;
+        }
+        match self.engine.decide(&goal, self.effort) {
+            Verdict::Feasible(witness) => match self.outcome.groups.get_mut(&key) {
+                Some(group) => {
+                    group.instances += 1;
+                    group.flags = group.flags.and(flags(&goal));
+                }
+                None => {
+                    // A witness that an earlier window has too would not be shown.
+                    let claimed = self.known.claim(&key, self.window);
+                    if !claimed || self.passes(&goal, &witness) {
+                        let flags = flags(&goal);
+                        self.outcome.groups.insert(key, Group::new(goal, flags, claimed.then_some(witness)));
+                    }
+                }
+            },
+            Verdict::Infeasible => {}
+            Verdict::Unknown(_) => self.undecided(&goal),
+        }
+    }
+
+    /// Whether the checker accepts a witness.
+    pub(crate) fn passes(&mut self, goal: &Goal, witness: &Schedule) -> bool {
+        match self.facts.checker.check(self.model, goal, witness) {
+            Ok(()) => true,
+            Err(why) => {
+                self.outcome.rejected.push(format!("witness of {goal:?} in {}: {why}", self.model));
+                false
+            }
+        }
+    }
+
+    /// Notes a candidate that was not decided.
+    pub(crate) fn undecided(&mut self, goal: &Goal) {
+        let kind = BugKind::of(goal);
+        let places = places(self.facts, goal);
+        let names = self.facts.trace.names();
+        let texts: Vec<String> = places
+            .iter()
+            .map(|p| p.location.map_or_else(|| format!("{} {}", p.op, p.object), |loc| names.location(loc).to_string()))
+            .collect();
+        self.outcome.undecided.push(Undecided {
+            kind,
+            events: places.iter().filter_map(|p| p.event).collect(),
+            what: format!("{} at {}", kind.name(), texts.join(" / ")),
+        });
+    }
+}

@@ -1,0 +1,345 @@
+//! Findings: what is reported about a bug.
+
+use crate::facts::Facts;
+use portent_order::{Goal, Model, Schedule, Writer};
+use portent_trace::{EventId, LocId, Op, ThreadId, Trace, VarId};
+
+/// The kinds of bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum BugKind {
+    Race,
+    Deadlock,
+    Atomicity,
+    Nondeterminism,
+}
+
+impl BugKind {
+    /// Every kind.
+    pub const ALL: [BugKind; 4] = [BugKind::Race, BugKind::Deadlock, BugKind::Atomicity, BugKind::Nondeterminism];
+    /// The kind's name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            BugKind::Race => "race",
+            BugKind::Deadlock => "deadlock",
+            BugKind::Atomicity => "atomicity",
+            BugKind::Nondeterminism => "nondeterminism",
+        }
+    }
+    /// The kind that a goal belongs to.
+    pub fn of(goal: &Goal) -> BugKind {
+        match goal {
+            Goal::Race { .. } => BugKind::Race,
+            Goal::Nondeterminism { .. } | Goal::FinalValue { .. } => BugKind::Nondeterminism,
+            Goal::Atomicity { .. } => BugKind::Atomicity,
+            Goal::Deadlock { .. } | Goal::LostWakeup { .. } => BugKind::Deadlock,
+        }
+    }
+}
+
+/// The two forms of deadlock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Form {
+    /// Threads wait for each other's locks.
+    Cycle,
+    /// A notify comes before the sleep it should end.
+    LostWakeup,
+}
+
+impl Form {
+    /// The form's name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Cycle => "cycle",
+            Form::LostWakeup => "lost_wakeup",
+        }
+    }
+}
+
+/// What a place has to do with its finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Role {
+    First,
+    Second,
+    Remote,
+    Read,
+    Writer,
+    Challenger,
+    Waiting,
+    Notify,
+}
+
+impl Role {
+    /// The role's name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::First => "first",
+            Role::Second => "second",
+            Role::Remote => "remote",
+            Role::Read => "read",
+            Role::Writer => "writer",
+            Role::Challenger => "challenger",
+            Role::Waiting => "waiting",
+            Role::Notify => "notify",
+        }
+    }
+}
+
+/// An event of a finding, or the initial or final value of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What it has to do with the finding.
+    pub role: Role,
+    /// Who; nobody for initial and final values.
+    pub thread: Option<ThreadId>,
+    /// The number of the input event; `None` for initial and final values.
+    pub event: Option<u32>,
+    /// What is done: the name of an operation, `initial` or `final`.
+    pub op: &'static str,
+    /// To what.
+    pub object: String,
+    /// Where in the source.
+    pub location: Option<LocId>,
+}
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// It happened in the recorded run.
+    Observed,
+    /// A witness was checked against the trace.
+    Predicted,
+}
+
+impl Evidence {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Evidence::Observed => "observed",
+            Evidence::Predicted => "predicted",
+        }
+    }
+}
+
+/// The shapes that Sinha et al. tell apart: a read r of write w, and a challenger c.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WitnessType {
+    /// c → r → w: the witness can go on to w.
+    ReadBeforeWrite,
+    /// w → c → r
+    Overwritten,
+    /// c → r, and w does not happen.
+    WithoutWrite,
+}
+
+impl WitnessType {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            WitnessType::ReadBeforeWrite => "c-r-w",
+            WitnessType::Overwritten => "w-c-r",
+            WitnessType::WithoutWrite => "c-r",
+        }
+    }
+}
+
+/// What is worth knowing about all instances of a finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// A happens-before detector that watched the recorded run would have stayed silent (races).
+    pub beyond_hb: bool,
+    /// The two accesses are ordered by nothing but relaxed atomics (races).
+    pub relaxed_only: bool,
+    /// The other value is equal to the one that was read (nondeterminism).
+    pub same_value: bool,
+    /// Both accesses hold a common lock: the order is open, but not by accident (nondeterminism).
+    pub under_lock: bool,
+}
+
+impl Flags {
+    /// The names of the flags that are set.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("beyond_hb", self.beyond_hb),
+            ("relaxed_only", self.relaxed_only),
+            ("same_value", self.same_value),
+            ("under_lock", self.under_lock),
+        ]
+        .into_iter()
+        .filter_map(|(name, set)| set.then_some(name))
+    }
+    /// What holds of both.
+    pub(crate) fn and(self, other: Flags) -> Flags {
+        Flags {
+            beyond_hb: self.beyond_hb && other.beyond_hb,
+            relaxed_only: self.relaxed_only && other.relaxed_only,
+            same_value: self.same_value && other.same_value,
+            under_lock: self.under_lock && other.under_lock,
+        }
+    }
+}
+
+/// A schedule that shows a finding, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// Kernel steps, for replay and for checking again.
+    pub schedule: Schedule,
+    /// The same in input events.
+    pub steps: Vec<crate::steps::Step>,
+}
+
+impl Witness {
+    /// How many input events it executes.
+    pub fn events(&self) -> u64 {
+        self.steps.iter().map(|step| step.events).sum()
+    }
+    /// How often one thread makes way for another.
+    pub fn switches(&self) -> usize {
+        self.steps.len().saturating_sub(1)
+    }
+}
+
+/// A bug, with everything that reports say about it.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Kind and hash of the places: the same from run to run.
+    pub id: String,
+    /// What kind of bug.
+    pub kind: BugKind,
+    /// Which form, for deadlocks.
+    pub form: Option<Form>,
+    /// How sure it is.
+    pub evidence: Evidence,
+    /// In which model it was found; `None` for happens-before findings.
+    pub model: Option<Model>,
+    /// The variable, lock or condition it is about.
+    pub object: String,
+    /// The events of its first instance.
+    pub places: Vec<Place>,
+    /// How many tuples of events at the same source locations were found feasible.
+    pub instances: u64,
+    /// Whether that is all of them.
+    pub instances_exact: bool,
+    /// What holds of all instances.
+    pub flags: Flags,
+    /// The shape of the witness, for nondeterminism.
+    pub witness_type: Option<WitnessType>,
+    /// The accesses as letters (`RWR`), for atomicity.
+    pub pattern: Option<&'static str>,
+    /// The goal of its first instance; `None` for happens-before findings.
+    pub goal: Option<Goal>,
+    /// How to make it happen; none for what was observed.
+    pub witness: Option<Witness>,
+}
+
+/// Why something was not examined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Why {
+    /// Time or search effort ran out.
+    Budget,
+    /// Its events fit in no window.
+    Window,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl Why {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Why::Budget => "budget",
+            Why::Window => "window",
+            Why::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Candidates whose verdict is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incomplete {
+    /// Of which kind.
+    pub kind: BugKind,
+    /// The input events, if it is one candidate.
+    pub events: Option<Vec<u32>>,
+    /// How many candidates.
+    pub count: u64,
+    /// Whether there may be more than `count`.
+    pub at_least: bool,
+    /// Why.
+    pub why: Why,
+    /// In words.
+    pub what: String,
+}
+
+/// Where the value of a read location may come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MayRead {
+    /// The read.
+    pub read: LocId,
+    /// The writes it saw or could see.
+    pub from: Vec<LocId>,
+    /// Whether the initial value is among them.
+    pub initial: bool,
+}
+
+/// The places of a goal, in the order of the reports.
+pub(crate) fn places(facts: &Facts<'_>, goal: &Goal) -> Vec<Place> {
+    let trace = facts.trace;
+    let event = |role, e| event_place(trace, role, e);
+    let value = |role, op, x: VarId| {
+        let object = trace.variable_name(x).into_owned();
+        Place { role, thread: None, event: None, op, object, location: None }
+    };
+    let writer = |role, w: Writer, x: VarId| match w {
+        Writer::Init => value(role, "initial", x),
+        Writer::Event(e) => event(role, e),
+    };
+    match goal {
+        Goal::Race { first, second } => vec![event(Role::First, *first), event(Role::Second, *second)],
+        Goal::Nondeterminism { read, challenger } => {
+            let mut places = vec![event(Role::Read, *read)];
+            if let Some(x) = trace.op(*read).variable() {
+                places.push(writer(Role::Writer, facts.saw(*read), x));
+                places.push(writer(Role::Challenger, *challenger, x));
+            }
+            places
+        }
+        Goal::FinalValue { variable, challenger } => vec![
+            value(Role::Read, "final", *variable),
+            writer(Role::Writer, facts.last_write(*variable).map_or(Writer::Init, Writer::Event), *variable),
+            event(Role::Challenger, *challenger),
+        ],
+        Goal::Atomicity { first, remote, second } => {
+            vec![event(Role::First, *first), event(Role::Remote, *remote), event(Role::Second, *second)]
+        }
+        Goal::Deadlock { waiting } => waiting.iter().map(|&e| event(Role::Waiting, e)).collect(),
+        Goal::LostWakeup { pairing } => {
+            let pairing = trace.pairings()[pairing.index()];
+            vec![event(Role::Waiting, pairing.wake), event(Role::Notify, pairing.notify)]
+        }
+    }
+}
+
+/// The place of an event.
+pub(crate) fn event_place(trace: &Trace, role: Role, id: EventId) -> Place {
+    let event = trace.event(id);
+    Place {
+        role,
+        thread: Some(event.thread),
+        event: Some(trace.input_index(id)),
+        op: event.op.name(),
+        object: object_name(trace, event.op),
+        location: Some(event.loc),
+    }
+}
+
+fn object_name(trace: &Trace, op: Op) -> String {
+    match op {
+        Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => trace.variable_name(x).into_owned(),
+        Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).to_owned(),
+        Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).to_owned(),
+        Op::Begin(b) | Op::End(b) => trace.names().block(b).to_owned(),
+        Op::Send(_) | Op::Receive(_) | Op::Branch => String::new(),
+    }
+}

@@ -1,0 +1,41 @@
+//! What could go wrong: the bugs that other interleavings of one recorded run contain.
+//!
+//! One module per kind of bug; each turns a window of a trace into goals, asks `portent-order` whether a reordering
+//! reaches them, and groups what is feasible by source location. [`predict`](predict()) cuts the trace into windows, spreads them over
+//! threads and puts the answers together, the same way whatever the number of threads. Nothing is dropped silently: what
+//! was not examined or not decided is in [`Prediction::incomplete`].
+//!
+//! ```
+//! use portent_predict::{Control, Options, predict};
+//! use portent_trace::Trace;
+//!
+//! let trace = Trace::from_std("T1|w(x)|a.c:1\nT2|r(x)|a.c:9\n")?;
+//! let found = predict(&trace, &Options::default(), &Control::default());
+//! assert_eq!(found.findings[0].kind.name(), "race");
+//! assert_eq!(found.findings[0].instances, 1);
+//! # Ok::<(), portent_trace::TraceError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod ask;
+mod atomicity;
+mod deadlock;
+mod facts;
+mod finding;
+pub mod hb;
+mod key;
+mod left;
+mod nondeterminism;
+mod observed;
+mod pane;
+mod predict;
+mod race;
+mod steps;
+
+pub use finding::{
+    BugKind, Evidence, Finding, Flags, Form, Incomplete, MayRead, Place, Role, Why, Witness, WitnessType,
+};
+pub use observed::by_happens_before;
+pub use predict::{Control, Options, Prediction, Stats, predict};
+pub use steps::{InputSteps, Step};

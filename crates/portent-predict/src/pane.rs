@@ -1,0 +1,54 @@
+//! A pane: the events of one window, and which tuples of them are this window's to examine.
+//!
+//! Windows overlap. A tuple belongs to the first window that contains all its events: to this one, if the window before
+//! does not contain its last event. So a window owns exactly the tuples whose last event is `fresh` or later.
+
+use crate::facts::Facts;
+use crate::hb::Hindsight;
+use portent_trace::{EventId, VarId};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+pub(crate) struct Pane<'a, 't> {
+    pub(crate) facts: &'a Facts<'t>,
+    /// Events of the window.
+    pub(crate) span: Range<usize>,
+    /// First event that the window before does not contain.
+    pub(crate) fresh: usize,
+    /// Happens-before of the observed order, for races.
+    pub(crate) hindsight: Option<&'a Hindsight>,
+}
+
+impl<'a, 't> Pane<'a, 't> {
+    /// Everything as one window.
+    pub(crate) fn whole(facts: &'a Facts<'t>) -> Self {
+        Pane { facts, span: 0..facts.trace.len(), fresh: 0, hindsight: None }
+    }
+    /// The events of the window.
+    pub(crate) fn events(&self) -> impl DoubleEndedIterator<Item = EventId> + use<> {
+        self.span.clone().map(EventId::new)
+    }
+    /// The events that the window before contains too.
+    pub(crate) fn stale(&self) -> Range<usize> {
+        self.span.start..self.fresh.clamp(self.span.start, self.span.end)
+    }
+    /// Whether the tuple with this last event is examined here.
+    #[inline]
+    pub(crate) fn owns(&self, last: EventId) -> bool {
+        last.index() >= self.fresh
+    }
+    /// Whether the window reaches the end of the trace.
+    pub(crate) fn is_last(&self) -> bool {
+        self.span.end == self.facts.trace.len()
+    }
+    /// The accesses of each variable, in observed order.
+    pub(crate) fn accesses(&self) -> FxHashMap<VarId, Vec<EventId>> {
+        let mut accesses: FxHashMap<VarId, Vec<EventId>> = FxHashMap::default();
+        for event in self.events() {
+            if let Some(x) = self.facts.trace.op(event).variable() {
+                accesses.entry(x).or_default().push(event);
+            }
+        }
+        accesses
+    }
+}

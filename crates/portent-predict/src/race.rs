@@ -1,0 +1,68 @@
+//! Races: conflicting accesses of different threads, not both atomic, that can be next at the same time.
+
+use crate::ask::Asker;
+use crate::finding::Flags;
+use crate::pane::Pane;
+use portent_order::Goal;
+use portent_trace::{EventId, Op, VarId};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// Asks about every pair that the window owns, in the order of their second events.
+pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
+    let trace = pane.facts.trace;
+    let mut before: FxHashMap<VarId, Vec<(EventId, Op)>> = FxHashMap::default();
+    for second in pane.events() {
+        let op = trace.op(second);
+        let Some(x) = op.variable() else { continue };
+        let accesses = before.entry(x).or_default();
+        if pane.owns(second) {
+            let thread = trace.thread(second);
+            for &(first, earlier) in accesses.iter() {
+                let racy = earlier.conflicts_with(op) && !(earlier.is_atomic() && op.is_atomic());
+                if !racy || trace.thread(first) == thread {
+                    continue;
+                }
+                if asker.stopped().is_some() {
+                    return;
+                }
+                let beyond_hb = || pane.hindsight.is_some_and(|hb| hb.ordered(trace, first, second));
+                asker.ask(Goal::Race { first, second }, |_| Flags { beyond_hb: beyond_hb(), ..Flags::default() });
+            }
+        }
+        accesses.push((second, op));
+    }
+}
+
+/// Accesses of one variable: plain reads, plain writes, atomic reads, atomic writes.
+#[derive(Clone, Copy, Default)]
+struct Classes([u64; 4]);
+
+impl Classes {
+    fn add(&mut self, op: Op) {
+        self.0[2 * usize::from(op.is_atomic()) + usize::from(op.writes())] += 1;
+    }
+    /// Pairs that conflict and are not both atomic.
+    fn pairs(&self) -> u128 {
+        let [plain_reads, plain_writes, atomic_reads, atomic_writes] = self.0.map(u128::from);
+        plain_writes * plain_writes.saturating_sub(1) / 2
+            + plain_writes * (plain_reads + atomic_reads + atomic_writes)
+            + plain_reads * atomic_writes
+    }
+}
+
+/// How many candidate pairs lie within a range of events.
+pub(crate) fn count(pane: &Pane<'_, '_>, range: Range<usize>) -> u128 {
+    let trace = pane.facts.trace;
+    let mut all: FxHashMap<VarId, Classes> = FxHashMap::default();
+    let mut by_thread: FxHashMap<(VarId, usize), Classes> = FxHashMap::default();
+    for event in range.map(EventId::new) {
+        let op = trace.op(event);
+        if let Some(x) = op.variable() {
+            all.entry(x).or_default().add(op);
+            by_thread.entry((x, trace.thread(event).index())).or_default().add(op);
+        }
+    }
+    let within_threads: u128 = by_thread.values().map(Classes::pairs).sum();
+    all.values().map(Classes::pairs).sum::<u128>() - within_threads
+}

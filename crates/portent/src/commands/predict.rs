@@ -1,0 +1,144 @@
+//! `portent predict`: the bugs that other interleavings of a recorded run contain.
+
+use super::{predict_json, predict_text, print};
+use crate::args::{EngineName, KindName, ModelName, PredictArgs};
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::terminal::{self, Bar, Unit};
+use crate::traces::{Input, is_standard};
+use portent_order::Model;
+use portent_predict::{BugKind, Control, Options, Prediction, Why, by_happens_before, predict};
+use portent_trace::{Progress, Trace, TraceError};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Set by Ctrl-C: stop, and show what is known.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Predicts, prints and says by the exit status what came out.
+pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
+    refuse_what_is_not_built(args)?;
+    let options = options(args)?;
+    let mut input = Input::open(&args.trace, false)?;
+    let trace = input.named(Trace::from_input)?;
+    input.warn_if_truncated();
+    let prediction = match args.engine {
+        EngineName::Hb => by_happens_before(&trace),
+        EngineName::Order => watched(&trace, &options, input.name()),
+    };
+    for error in &prediction.errors {
+        terminal::message("error", &format!("internal: {error}"));
+        terminal::message("help", "this is a bug in portent: please report it with the trace");
+    }
+    let json_on_stdout = args.json.as_deref().is_some_and(is_standard);
+    if !json_on_stdout {
+        print(&predict_text::page(&trace, &options.kinds, &prediction))?;
+    }
+    if let Some(path) = &args.json {
+        write_json(path, &predict_json::document(&trace, options.model, &prediction)?)?;
+    }
+    if args.stats {
+        let table = predict_text::stats(&prediction.stats);
+        if json_on_stdout { eprint!("{table}") } else { print(&format!("\n{table}"))? }
+    }
+    if let Some(why) = prediction.partial {
+        let text = match why {
+            Why::Interrupted => "interrupted: this is what was known by then",
+            _ => "out of time: this is what was known by then; --budget gives it more",
+        };
+        terminal::message("warning", &format!("partial: {text}"));
+    }
+    Ok(status(args, &prediction))
+}
+
+fn status(args: &PredictArgs, prediction: &Prediction) -> ExitCode {
+    let incomplete = !prediction.incomplete.is_empty() || !prediction.errors.is_empty();
+    match (prediction.findings.is_empty(), incomplete) {
+        (false, _) => ExitCode::Findings,
+        (true, true) if args.strict => ExitCode::Incomplete,
+        (true, true) => {
+            terminal::message(
+                "warning",
+                "nothing found, but not everything was examined (--strict makes this status 4)",
+            );
+            ExitCode::NothingFound
+        }
+        (true, false) => ExitCode::NothingFound,
+    }
+}
+
+fn refuse_what_is_not_built(args: &PredictArgs) -> Result<(), Failure> {
+    let given = [
+        ("--suppress", args.suppress.is_some()),
+        ("--sarif", args.sarif.is_some()),
+        ("--html", args.html.is_some()),
+        ("--spec", args.spec.is_some()),
+        ("--atomic", args.atomic.is_some()),
+        ("--kind property", args.kind.contains(&KindName::Property)),
+        ("--model values", args.model == ModelName::Values),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((what, _)) => Err(Failure::usage(
+            format!("{what} is not built yet"),
+            "`portent predict --help` lists what is; --json writes findings for other tools",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn options(args: &PredictArgs) -> Result<Options, Failure> {
+    let asked: Vec<BugKind> = args.kind.iter().filter_map(|kind| kind.bug_kind()).collect();
+    let mut kinds: Vec<BugKind> = BugKind::ALL.into_iter().filter(|k| asked.is_empty() || asked.contains(k)).collect();
+    if args.engine == EngineName::Hb {
+        if !kinds.contains(&BugKind::Race) {
+            return Err(Failure::usage("--engine hb finds races only", "leave out --kind, or add race to it"));
+        }
+        kinds = vec![BugKind::Race];
+    }
+    let budget = match args.budget {
+        None => None,
+        Some(seconds) => Some(Duration::try_from_secs_f64(seconds).map_err(|_| {
+            Failure::usage(
+                format!("--budget {seconds} is no time"),
+                "give seconds, such as --budget 60 or --budget 0.5",
+            )
+        })?),
+    };
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(Options {
+        kinds,
+        model: if args.model == ModelName::Sync { Model::Sync } else { Model::Reads },
+        window: args.window,
+        budget,
+        jobs: args.jobs.map_or_else(cores, |jobs| usize::from(jobs.get())),
+        ..Options::default()
+    })
+}
+
+/// Predicts with a progress bar, until done or interrupted.
+fn watched(trace: &Trace, options: &Options, name: &str) -> Prediction {
+    // Without the handler Ctrl-C still ends the command, only without results.
+    let _ = ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            // Asked twice: the user does not want to wait.
+            std::process::exit(130);
+        }
+    });
+    let bar = Mutex::new(Bar::new(format!("predicting {name}"), Unit::Events));
+    let progress = |done, total| {
+        if let Ok(mut bar) = bar.lock() {
+            bar.update(Progress { done, total: Some(total) });
+        }
+    };
+    predict(trace, options, &Control { interrupt: Some(&INTERRUPTED), progress: Some(&progress) })
+}
+
+fn write_json(path: &Path, text: &str) -> Result<(), Failure> {
+    if is_standard(path) {
+        return print(text);
+    }
+    std::fs::write(path, text)
+        .map_err(|error| Failure::Trace(TraceError::whole(error).in_input(&path.display().to_string())))
+}

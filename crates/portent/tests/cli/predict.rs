@@ -1,0 +1,134 @@
+//! `predict`: findings as text and as JSON, exit statuses, and what it says when it could not look at everything.
+
+use crate::{BANK, Place};
+use insta::{Settings, assert_snapshot};
+use serde_json::Value;
+
+/// One bug of every kind: a race on `hits`, a split update of `balance`, a lock cycle, a lost wake-up.
+const SHOP: &str = "\
+main|fork(A)|shop.c:1
+main|fork(B)|shop.c:2
+A|begin(deposit)|shop.c:10
+A|acq(m)|shop.c:11
+A|r(balance)|shop.c:12|0
+A|rel(m)|shop.c:13
+A|acq(m)|shop.c:14
+A|w(balance)|shop.c:15|5
+A|rel(m)|shop.c:16
+A|end(deposit)|shop.c:17
+A|w(hits)|shop.c:18|1
+A|acq(l)|shop.c:20
+A|acq(m)|shop.c:21
+A|rel(m)|shop.c:22
+A|rel(l)|shop.c:23
+B|acq(m)|shop.c:30
+B|w(balance)|shop.c:31|7
+B|acq(l)|shop.c:32
+B|rel(l)|shop.c:33
+B|rel(m)|shop.c:34
+B|w(hits)|shop.c:35|2
+A|slp(c)|shop.c:40
+B|ntf(c)|shop.c:41
+A|wak(c)|shop.c:42
+";
+
+/// The same answer every time: no times.
+fn redacted() -> Settings {
+    let mut settings = Settings::clone_current();
+    settings.add_filter(r"time +\d+\.\d+ s", "time [time]");
+    settings
+}
+
+#[test]
+fn findings_as_text() {
+    let place = Place::with("shop.std", SHOP);
+    assert_snapshot!("predict_text", place.session("predict shop.std"));
+    assert_snapshot!("predict_sync_atomicity", place.session("predict shop.std --model sync --kind atomicity"));
+}
+
+#[test]
+fn findings_as_json() {
+    let place = Place::with("shop.std", SHOP);
+    assert_snapshot!("predict_json", place.session("predict shop.std --kind race,deadlock --json -"));
+    let text = place.session("predict shop.std --json out.json");
+    assert!(text.ends_with("--- exit 1\n") && text.contains("race: 1 finding"), "{text}");
+    let document: Value = serde_json::from_str(&crate::read(&place.path("out.json"))).unwrap();
+    assert_eq!(document["schema"], 1);
+    assert_eq!(document["trace"]["events"], 24);
+    for finding in document["findings"].as_array().unwrap() {
+        assert_eq!(finding["verdict"], "predicted");
+        let steps = finding["witness"]["steps"].as_array().unwrap();
+        let events: u64 = steps.iter().map(|step| step[1].as_u64().unwrap()).sum();
+        assert_eq!(finding["witness"]["events"], events);
+    }
+    let init = document["findings"].as_array().unwrap().iter().flat_map(|f| f["places"].as_array().unwrap());
+    assert!(init.filter(|p| p["op"] == "initial").all(|p| p["event"].is_null() && p["object"].is_string()));
+}
+
+#[test]
+fn the_same_bytes_whatever_the_number_of_jobs() {
+    let place = Place::new();
+    place.ok("gen --seed 3 --events 4000 --threads 6 --variables 80 --locks 5 -o run.portent");
+    let one = place.session("predict run.portent --window 300 --json - --jobs 1");
+    let two = place.session("predict run.portent --window 300 --json - --jobs 3");
+    assert_eq!(one.replace("--jobs 1", ""), two.replace("--jobs 3", ""));
+    assert!(one.contains("\"kind\": \"race\""));
+}
+
+#[test]
+fn nothing_found_is_status_0_and_bad_input_status_2() {
+    let place = Place::with("quiet.std", "T1|acq(l)|1\nT1|w(x)|2\nT1|rel(l)|3\n").and("bad.std", "T1|rel(l)|1\n");
+    assert_snapshot!("predict_nothing", place.session("predict quiet.std"));
+    assert_snapshot!("predict_malformed", place.session("predict bad.std"));
+    assert_eq!(place.command("predict nowhere.std").output().unwrap().status.code(), Some(2));
+    assert_eq!(place.command("predict quiet.std --window 1").output().unwrap().status.code(), Some(2));
+    assert_eq!(place.command("predict quiet.std --kind race,typo").output().unwrap().status.code(), Some(2));
+    assert_eq!(place.command("predict quiet.std --budget -1").output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn an_incomplete_search_is_said_and_strict_makes_it_a_failure() {
+    // The two writes are further apart than a window is long.
+    let far = format!("T1|w(x)|1\n{}T2|w(x)|2\n", "T3|branch|3\n".repeat(10));
+    let place = Place::with("far.std", far).and("shop.std", SHOP);
+    assert_snapshot!("predict_window", place.session("predict far.std --kind race --window 4"));
+    assert_snapshot!("predict_strict", place.session("predict far.std --kind race --window 4 --strict"));
+    assert_snapshot!("predict_budget", place.session("predict shop.std --budget 0"));
+}
+
+#[test]
+fn what_it_cost() {
+    let place = Place::with("shop.std", SHOP);
+    redacted().bind(|| assert_snapshot!("predict_stats", place.session("predict shop.std --kind deadlock --stats")));
+}
+
+#[test]
+fn a_happens_before_detector_for_comparison() {
+    let hidden = "T1|w(x)|1\nT1|acq(l)|2\nT1|rel(l)|3\nT2|acq(l)|4\nT2|rel(l)|5\nT2|w(x)|6\nT3|w(x)|7\n";
+    let place = Place::with("hidden.std", hidden);
+    assert_snapshot!("predict_hb", place.session("predict hidden.std --engine hb"));
+    assert_snapshot!("predict_beyond_hb", place.session("predict hidden.std --kind race"));
+    assert_eq!(
+        place.command("predict hidden.std --engine hb --kind deadlock").output().unwrap().status.code(),
+        Some(2)
+    );
+}
+
+#[test]
+fn what_is_not_built_yet_says_so() {
+    let place = Place::with("bank.std", BANK);
+    for option in ["--sarif a", "--html a", "--suppress a", "--spec a", "--model values", "--kind property"] {
+        let output = place.command(&format!("predict bank.std {option}")).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{option}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("is not built yet\nhelp: "), "{said}");
+    }
+}
+
+#[test]
+fn names_in_findings_cannot_drive_the_terminal() {
+    let place = Place::with("evil.std", "T\x1b[2J|w(x\x07)|a\u{9b}\nT2|w(x\x07)|2\n");
+    for line in ["predict evil.std", "predict evil.std --json -"] {
+        assert!(!place.session(line).contains(['\x1b', '\x07', '\u{9b}']), "{line}");
+    }
+}
