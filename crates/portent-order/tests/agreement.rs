@@ -116,6 +116,60 @@ fn answering_all_reads_at_once_agrees_with_the_oracle() {
     }
 }
 
+#[test]
+fn answering_all_final_values_at_once_agrees_with_the_oracle() {
+    let shapes: Vec<TinyShape> = TinyShape::all().collect();
+    for seed in 0..20_000u64 {
+        let shape = &shapes[(seed % shapes.len() as u64) as usize];
+        let trace = tiny(seed, shape);
+        for model in Model::ALL {
+            let view = View::whole(&trace, model);
+            let mut found = Vec::new();
+            let done = Engine::new(&view).answer_finals(Effort::default(), &|| false, &mut |challenger, yes| {
+                assert_eq!(yes, Some(true));
+                let variable = trace.op(challenger).variable().unwrap();
+                found.push(Goal::FinalValue { variable, challenger });
+            });
+            assert!(done);
+            found.sort();
+            let goals = brute::candidates(&trace, Kind::FinalValue).into_iter();
+            let mut truth: Vec<Goal> = goals.filter(|g| brute::decide(&trace, model, g).is_some()).collect();
+            truth.sort();
+            assert_eq!(found, truth, "seed {seed}, {model}\n{}", tiny_std(seed, shape));
+        }
+    }
+}
+
+#[test]
+fn answering_all_races_at_once_agrees_with_the_oracle() {
+    let shapes: Vec<TinyShape> = TinyShape::all().collect();
+    for seed in 0..20_000u64 {
+        let shape = &shapes[(seed % shapes.len() as u64) as usize];
+        let trace = tiny(seed, shape);
+        for model in Model::ALL {
+            let view = View::whole(&trace, model);
+            let from = EventId::new(if seed % 2 == 0 { 0 } else { trace.len() / 2 });
+            let mut found = Vec::new();
+            let mut engine = Engine::new(&view);
+            let all = |_: EventId, _: EventId| true;
+            let done =
+                engine.answer_races(from, Effort::default(), &|| false, &mut { all }, &mut |first, second, yes| {
+                    assert_eq!(yes, Some(true));
+                    found.push(Goal::Race { first, second });
+                });
+            assert!(done);
+            found.sort();
+            let goals = brute::candidates(&trace, Kind::Race).into_iter();
+            let mut truth: Vec<Goal> = goals
+                .filter(|g| matches!(g, Goal::Race { second, .. } if *second >= from))
+                .filter(|g| brute::decide(&trace, model, g).is_some())
+                .collect();
+            truth.sort();
+            assert_eq!(found, truth, "seed {seed}, {model}\n{}", tiny_std(seed, shape));
+        }
+    }
+}
+
 /// A goal is only ever asked of a trace that poses it; the engine must not fall over when it is cut into windows.
 #[test]
 fn windows_are_sound() {

@@ -8,7 +8,7 @@ use crate::facts::Facts;
 use crate::finding::{BugKind, Flags, Why, places};
 use crate::key::Key;
 use crate::predict::{Known, Stop};
-use portent_order::engine::{Effort, Engine};
+use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Goal, Model, Schedule, Verdict};
 use rustc_hash::FxHashMap;
 
@@ -39,6 +39,25 @@ impl Group {
     }
 }
 
+/// Feasible instances that a sweep of the engine found, without witnesses, by group.
+#[derive(Default)]
+pub(crate) struct Gathered(FxHashMap<Key, Group>);
+
+impl Gathered {
+    pub(crate) fn add(&mut self, facts: &Facts<'_>, goal: Goal, flags: Flags) {
+        match self.0.entry(Key::of(facts, &goal)) {
+            std::collections::hash_map::Entry::Occupied(mut group) => {
+                let group = group.get_mut();
+                if goal < group.goal {
+                    group.goal = goal.clone();
+                }
+                group.absorb(Group::new(goal, flags, None));
+            }
+            std::collections::hash_map::Entry::Vacant(slot) => drop(slot.insert(Group::new(goal, flags, None))),
+        }
+    }
+}
+
 /// A candidate that the engine could not decide.
 pub(crate) struct Undecided {
     pub(crate) kind: BugKind,
@@ -61,6 +80,7 @@ pub(crate) struct Outcome {
 
 pub(crate) struct Asker<'a, 'v, 't> {
     pub(crate) facts: &'a Facts<'t>,
+    pub(crate) view: &'v View<'t>,
     pub(crate) engine: &'a mut Engine<'v, 't>,
     pub(crate) model: Model,
     pub(crate) effort: Effort,
@@ -113,6 +133,38 @@ impl Asker<'_, '_, '_> {
             Verdict::Infeasible => {}
             Verdict::Unknown(_) => self.undecided(&goal),
         }
+    }
+
+    /// Keeps what a sweep found, with a witness for each group: that of its first instance, unless an earlier window has one.
+    pub(crate) fn keep(&mut self, gathered: Gathered) {
+        let mut groups: Vec<(Key, Group)> = gathered.0.into_iter().collect();
+        groups.sort_by(|a, b| a.1.goal.cmp(&b.1.goal));
+        for (key, mut group) in groups {
+            if self.known.claim(&key, self.window) {
+                // By an engine of its own: which windows make witnesses depends on timing, and what the window's engine
+                // learns must not.
+                match Engine::new(self.view).decide(&group.goal, self.effort) {
+                    Verdict::Feasible(witness) if self.passes(&group.goal, &witness) => group.witness = Some(witness),
+                    Verdict::Feasible(_) => continue,
+                    Verdict::Infeasible => {
+                        self.outcome.rejected.push(format!("{:?} is feasible and then it is not", group.goal));
+                        continue;
+                    }
+                    Verdict::Unknown(_) => {
+                        self.undecided(&group.goal);
+                        continue;
+                    }
+                }
+            }
+            self.outcome.groups.insert(key, group);
+        }
+    }
+
+    /// Counts candidates that a sweep has done with; those that it did not even look at were settled by clocks.
+    pub(crate) fn swept(&mut self, kind: BugKind, candidates: u128, examined: u64) {
+        let candidates = u64::try_from(candidates).unwrap_or(u64::MAX);
+        self.outcome.done[kind as usize] += candidates;
+        self.engine.note_filtered(candidates.saturating_sub(examined));
     }
 
     /// Whether the checker accepts a witness.

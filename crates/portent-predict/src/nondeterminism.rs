@@ -4,110 +4,64 @@
 //! window still starts with it. The paper's witness and choice graphs are the engine's business; its witness types are
 //! derived from the witness. Instances are counted exactly.
 
-use crate::ask::{Asker, Group};
+use crate::ask::{Asker, Gathered};
 use crate::facts::Facts;
 use crate::finding::{BugKind, Flags, WitnessType};
-use crate::key::Key;
 use crate::pane::Pane;
-use portent_order::{Goal, Model, Schedule, Verdict, Writer};
+use portent_order::{Goal, Model, Schedule, Writer};
 use portent_trace::{EventId, LockId, Mode, Op, PairingId, ThreadId, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
-/// Asks about every read and every final value that the window owns.
+/// Asks about every read, in one sweep of the engine, and about every final value that the window owns.
 pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
-    let facts = pane.facts;
-    let mut groups: FxHashMap<Key, Group> = FxHashMap::default();
-    answer_reads(pane, asker, &mut |goal, feasible| {
-        if feasible {
-            let flags = flags(facts, &goal);
-            let later = Group::new(goal, flags, None);
-            match groups.entry(Key::of(facts, &later.goal)) {
-                std::collections::hash_map::Entry::Occupied(mut group) => {
-                    if later.goal < group.get().goal {
-                        group.get_mut().goal = later.goal.clone();
-                    }
-                    group.get_mut().absorb(later);
+    let (facts, trace, stop) = (pane.facts, pane.facts.trace, asker.stop);
+    let mut found = Gathered::default();
+    let mut undecided = Vec::new();
+    let answered = asker.engine.answer_reads(
+        EventId::new(pane.fresh),
+        asker.effort,
+        &|| stop.why().is_some(),
+        &mut |read, challenger, feasible| {
+            let goal = Goal::Nondeterminism { read, challenger };
+            let asked = match challenger {
+                // What a variable holds when the window starts stands for all that came before; only INIT is known to be it.
+                Writer::Event(c) => c.index() >= pane.span.start,
+                Writer::Init => trace.op(read).variable().is_some_and(|x| asks_about_initial(pane, read, x)),
+            };
+            match (asked, feasible) {
+                (false, _) => {}
+                (true, Some(true)) => {
+                    let flags = flags(facts, &goal);
+                    found.add(facts, goal, flags);
                 }
-                std::collections::hash_map::Entry::Vacant(slot) => drop(slot.insert(later)),
+                (true, _) => undecided.push(goal),
             }
-        }
-    });
-    // A witness for each group: that of its first instance. Asked for even where an earlier window has one: what a search
-    // learns from one question shapes the next witness, and results must not depend on which window is done first.
-    let mut groups: Vec<(Key, Group)> = groups.into_iter().collect();
-    groups.sort_by(|a, b| a.1.goal.cmp(&b.1.goal));
-    for (key, mut group) in groups {
-        match asker.engine.decide(&group.goal, asker.effort) {
-            Verdict::Feasible(witness) => {
-                if asker.known.claim(&key, asker.window) {
-                    if !asker.passes(&group.goal, &witness) {
-                        continue;
-                    }
-                    group.witness = Some(witness);
-                }
-            }
-            Verdict::Infeasible => {
-                asker.outcome.rejected.push(format!("{:?} is feasible and then it is not", group.goal));
-                continue;
-            }
-            Verdict::Unknown(_) => {
-                asker.undecided(&group.goal);
-                continue;
-            }
-        }
-        asker.outcome.groups.insert(key, group);
-    }
-}
-
-/// Answers every question of the window, without witnesses: the one function to replace by a faster one.
-fn answer_reads(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>, answer: &mut dyn FnMut(Goal, bool)) {
-    for_each_question(pane, &mut |goal| {
-        if asker.stopped().is_some() {
-            return false;
-        }
-        asker.dismiss(BugKind::Nondeterminism);
-        match asker.engine.decide(&goal, asker.effort) {
-            Verdict::Feasible(_) => answer(goal, true),
-            Verdict::Infeasible => answer(goal, false),
-            Verdict::Unknown(_) => asker.undecided(&goal),
-        }
-        true
-    });
-}
-
-/// The questions that the window owns, until `ask` says stop.
-fn for_each_question(pane: &Pane<'_, '_>, ask: &mut dyn FnMut(Goal) -> bool) {
-    let (facts, trace) = (pane.facts, pane.facts.trace);
-    let accesses = pane.accesses();
-    for read in pane.events().filter(|&e| trace.op(e).reads()) {
-        let Some(x) = trace.op(read).variable() else { continue };
-        let saw = facts.saw(read);
-        if asks_about_initial(pane, read, x) && !ask(Goal::Nondeterminism { read, challenger: Writer::Init }) {
-            return;
-        }
-        for &c in &accesses[&x] {
-            let challenger = Writer::Event(c);
-            if c == read || !trace.op(c).writes() || saw == challenger || !pane.owns(c.max(read)) {
-                continue;
-            }
-            if !ask(Goal::Nondeterminism { read, challenger }) {
-                return;
-            }
-        }
+        },
+    );
+    if answered.unanswered == 0 {
+        let owned = count_pairs(pane, pane.span.clone()) - count_pairs(pane, pane.stale()) + count_initial(pane);
+        asker.outcome.done[BugKind::Nondeterminism as usize] += u64::try_from(owned).unwrap_or(u64::MAX);
     }
     if pane.is_last() {
-        let mut variables: Vec<VarId> = accesses.keys().copied().collect();
-        variables.sort_unstable();
-        for variable in variables {
-            let last = facts.last_write(variable);
-            for &challenger in accesses[&variable].iter().filter(|&&e| trace.op(e).writes() && Some(e) != last) {
-                if !ask(Goal::FinalValue { variable, challenger }) {
-                    return;
+        let finished =
+            asker.engine.answer_finals(asker.effort, &|| stop.why().is_some(), &mut |challenger, feasible| {
+                let Some(variable) = trace.op(challenger).variable() else { return };
+                let goal = Goal::FinalValue { variable, challenger };
+                if feasible == Some(true) {
+                    let flags = flags(facts, &goal);
+                    found.add(facts, goal, flags);
+                } else {
+                    undecided.push(goal);
                 }
-            }
+            });
+        if finished {
+            let finals = count_single(pane) - count_initial(pane);
+            asker.outcome.done[BugKind::Nondeterminism as usize] += u64::try_from(finals).unwrap_or(u64::MAX);
         }
     }
+    undecided.iter().for_each(|goal| asker.undecided(goal));
+    asker.keep(found);
 }
 
 /// Whether the window asks if a read could see the initial value: it must own the read and still start with that value.
@@ -157,17 +111,25 @@ pub(crate) fn count_pairs(pane: &Pane<'_, '_>, range: Range<usize>) -> u128 {
     pairs
 }
 
+/// How many questions about initial values a window owns.
+fn count_initial(pane: &Pane<'_, '_>) -> u128 {
+    let trace = pane.facts.trace;
+    let asks = |&event: &EventId| {
+        let op = trace.op(event);
+        op.reads() && op.variable().is_some_and(|x| asks_about_initial(pane, event, x))
+    };
+    pane.events().filter(asks).count() as u128
+}
+
 /// How many questions about one event a window owns: initial and final values.
 pub(crate) fn count_single(pane: &Pane<'_, '_>) -> u128 {
     let trace = pane.facts.trace;
-    let mut count = 0;
-    for event in pane.events() {
+    let ends = |&event: &EventId| {
         let op = trace.op(event);
-        let Some(x) = op.variable() else { continue };
-        count += u128::from(op.reads() && asks_about_initial(pane, event, x));
-        count += u128::from(pane.is_last() && op.writes() && pane.facts.last_write(x) != Some(event));
-    }
-    count
+        op.writes() && op.variable().is_some_and(|x| pane.facts.last_write(x) != Some(event))
+    };
+    let finals = if pane.is_last() { pane.events().filter(ends).count() as u128 } else { 0 };
+    count_initial(pane) + finals
 }
 
 /// How many questions about one event the trace poses.

@@ -200,6 +200,7 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
             let mut outcome = Outcome::default();
             let mut asker = Asker {
                 facts: &facts,
+                view: &view,
                 engine: &mut engine,
                 model: options.model,
                 effort,

@@ -1,37 +1,39 @@
 //! Races: conflicting accesses of different threads, not both atomic, that can be next at the same time.
 
-use crate::ask::Asker;
-use crate::finding::Flags;
+use crate::ask::{Asker, Gathered};
+use crate::finding::{BugKind, Flags};
 use crate::pane::Pane;
 use portent_order::Goal;
 use portent_trace::{EventId, Op, VarId};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Asks about every pair that the window owns, in the order of their second events.
+/// Finds all races that the window owns, in one sweep of the engine.
 pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
-    let trace = pane.facts.trace;
-    let mut before: FxHashMap<VarId, Vec<(EventId, Op)>> = FxHashMap::default();
-    for second in pane.events() {
-        let op = trace.op(second);
-        let Some(x) = op.variable() else { continue };
-        let accesses = before.entry(x).or_default();
-        if pane.owns(second) {
-            let thread = trace.thread(second);
-            for &(first, earlier) in accesses.iter() {
-                let racy = earlier.conflicts_with(op) && !(earlier.is_atomic() && op.is_atomic());
-                if !racy || trace.thread(first) == thread {
-                    continue;
-                }
-                if asker.stopped().is_some() {
-                    return;
-                }
-                let beyond_hb = || pane.hindsight.is_some_and(|hb| hb.ordered(trace, first, second));
-                asker.ask(Goal::Race { first, second }, |_| Flags { beyond_hb: beyond_hb(), ..Flags::default() });
+    let (facts, trace, stop) = (pane.facts, pane.facts.trace, asker.stop);
+    let mut found = Gathered::default();
+    let mut undecided = Vec::new();
+    let before = asker.engine.tiers().queries;
+    let finished = asker.engine.answer_races(
+        EventId::new(pane.fresh),
+        asker.effort,
+        &|| stop.why().is_some(),
+        &mut |_, _| true,
+        &mut |first, second, feasible| {
+            let goal = Goal::Race { first, second };
+            if feasible == Some(true) {
+                let beyond_hb = pane.hindsight.is_some_and(|hb| hb.ordered(trace, first, second));
+                found.add(facts, goal, Flags { beyond_hb, ..Flags::default() });
+            } else {
+                undecided.push(goal);
             }
-        }
-        accesses.push((second, op));
-    }
+        },
+    );
+    let examined = asker.engine.tiers().queries - before;
+    let owned = count(pane, pane.span.clone()) - count(pane, pane.stale());
+    asker.swept(BugKind::Race, if finished { owned } else { examined.into() }, examined);
+    undecided.iter().for_each(|goal| asker.undecided(goal));
+    asker.keep(found);
 }
 
 /// Accesses of one variable: plain reads, plain writes, atomic reads, atomic writes.

@@ -114,14 +114,13 @@ fn a_cycle_of_three_starts_at_its_lowest_event_and_each_waits_on_the_next() {
 }
 
 #[test]
-fn counts_are_lower_bounds_once_a_group_has_enough() {
-    let mut text = String::new();
-    for i in 0..40 {
-        text.push_str(&format!("T{}|w(x)|a.c:{}\n", i % 2, i % 2));
-    }
-    let found = run(&text, &only(BugKind::Race)).findings;
-    assert_eq!(found.len(), 1);
-    assert!(!found[0].instances_exact && found[0].instances == 65, "{}", found[0].instances);
+fn races_are_counted_exactly_and_triples_up_to_a_bound() {
+    let writes: String = (0..40).map(|i| format!("T{}|w(x)|a.c:{}\n", i % 2, i % 2)).collect();
+    let text = format!("T0|begin(b)|a.c:9\n{writes}");
+    let races = run(&text, &only(BugKind::Race)).findings;
+    assert_eq!(races.iter().map(|f| (f.instances, f.instances_exact)).collect::<Vec<_>>(), [(400, true)]);
+    let triples = run(&text, &only(BugKind::Atomicity)).findings;
+    assert_eq!(triples.iter().map(|f| (f.instances, f.instances_exact)).collect::<Vec<_>>(), [(65, false)]);
 }
 
 fn busy_trace() -> Trace {

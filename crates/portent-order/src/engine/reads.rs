@@ -76,6 +76,58 @@ impl Engine<'_, '_> {
         answered
     }
 
+    /// Answers, for every write of the window but the last of its variable, whether it could be the last after all events of
+    /// the trace; for a window that reaches the end of the trace. Calls back as [`Engine::answer_reads`] does, and says
+    /// whether it came to the end.
+    pub fn answer_finals(
+        &mut self,
+        effort: Effort,
+        stop: &dyn Fn() -> bool,
+        answer: &mut dyn FnMut(EventId, Option<bool>),
+    ) -> bool {
+        let w = self.window;
+        if !w.reaches_the_end() {
+            return false;
+        }
+        let clean = self.saturation.mark();
+        let mut target = Target::new(w);
+        target.cut = target.stop.clone();
+        // Everything happens, so the closure of everything is shared; if it has no order, nothing has.
+        if self.saturation.grow(&target.cut).is_err() {
+            debug_assert!(false, "the whole window was observed so");
+            self.saturation.undo(&clean);
+            return true;
+        }
+        let mut finished = true;
+        'all: for x in 0..w.variables.len() as u32 {
+            let last: Vec<Node> = w.last_writes(x, &target.cut).collect();
+            let questions: u64 = w.variables[x as usize].writes.iter().map(|l| l.nodes.len() as u64).sum();
+            let before = self.tiers.settled();
+            let Some(&observed) = last.iter().max() else { continue };
+            for &writer in last.iter().filter(|&&c| c != observed) {
+                if stop() || effort.deadline.is_some_and(|end| Instant::now() > end) {
+                    finished = false;
+                    break 'all;
+                }
+                if last.iter().any(|&d| self.saturation.is_before(writer, d)) {
+                    continue;
+                }
+                let mark = self.saturation.mark();
+                target.last = Some((x, writer));
+                let event = EventId::new(w.first + writer as usize);
+                match self.settle_from(&mark, &target, effort) {
+                    Settled::Order { .. } => answer(event, Some(true)),
+                    Settled::OutOfBudget => answer(event, None),
+                    Settled::Impossible => {}
+                }
+            }
+            self.tiers.queries += questions - 1;
+            self.tiers.filtered += (questions - 1) - (self.tiers.settled() - before);
+        }
+        self.saturation.undo(&clean);
+        finished
+    }
+
     /// The write that each node's variable held before it, a node or [`BASE`].
     fn observed_writers(&self) -> Vec<u32> {
         let w = self.window;

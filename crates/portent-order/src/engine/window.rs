@@ -85,6 +85,7 @@ pub(crate) struct Wait {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variable {
+    pub accesses: Vec<InChain>,
     pub writes: Vec<InChain>,
     /// Reads of what the variable holds when the window starts.
     pub base_readers: Vec<Node>,
@@ -283,11 +284,10 @@ impl<'t> Window<'t> {
             }
             if let Some(x) = act.written() {
                 last[x as usize] = node;
-                let writes = &mut self.variables[x as usize].writes;
-                match writes.iter_mut().find(|w| w.chain == chain as u32) {
-                    Some(list) => list.nodes.push(node),
-                    None => writes.push(InChain { chain: chain as u32, nodes: vec![node] }),
-                }
+                list_in_chain(&mut self.variables[x as usize].writes, chain as u32, node);
+            }
+            if let Some(x) = act.read().or(act.written()) {
+                list_in_chain(&mut self.variables[x as usize].accesses, chain as u32, node);
             }
         }
         for (chain, open) in open.iter().enumerate() {
@@ -496,6 +496,13 @@ impl<'t> Window<'t> {
             freed.compute_past();
         }
         freed
+    }
+}
+
+fn list_in_chain(lists: &mut Vec<InChain>, chain: u32, node: Node) {
+    match lists.iter_mut().find(|list| list.chain == chain) {
+        Some(list) => list.nodes.push(node),
+        None => lists.push(InChain { chain, nodes: vec![node] }),
     }
 }
 

@@ -1,0 +1,118 @@
+//! All races of a window at once: the sweep of [`super::reads`], for pairs of accesses that are both next.
+//!
+//! For the accesses of one thread, in program order, what must have happened before them only grows; for one of them and
+//! the accesses of another thread, likewise. Of those, the ones that must have happened before it are passed over, and
+//! from the first one on that needs it to have happened, all are impossible.
+
+use super::target::Target;
+use super::window::{Act, NONE, Node, join};
+use super::{Effort, Engine, Settled};
+use portent_trace::{EventId, Op};
+use std::time::Instant;
+
+impl Engine<'_, '_> {
+    /// Answers, for every two conflicting accesses of the window that are not both atomic, whether they race. Calls back, the
+    /// earlier event first, with `Some(true)` for yes and `None` for "not decided in the budget"; all others are infeasible.
+    ///
+    /// Only pairs whose later event is `from` or after it count, and of these only those that are `wanted`. Between accesses
+    /// it asks `stop` whether to go on; the result says whether it came to the end.
+    pub fn answer_races(
+        &mut self,
+        from: EventId,
+        effort: Effort,
+        stop: &dyn Fn() -> bool,
+        wanted: &mut dyn FnMut(EventId, EventId) -> bool,
+        answer: &mut dyn FnMut(EventId, EventId, Option<bool>),
+    ) -> bool {
+        let w = self.window;
+        let from = from.index().saturating_sub(w.first) as u32;
+        for chain in 0..w.chains {
+            let clean = self.saturation.mark();
+            for &access in &w.chain[chain] {
+                let (Act::Read(x) | Act::Write(x) | Act::Update(x)) = w.act[access as usize] else { continue };
+                // Each pair once, from the lower chain.
+                if w.variables[x as usize].accesses.iter().all(|list| list.chain as usize <= chain) {
+                    continue;
+                }
+                if stop() || effort.deadline.is_some_and(|end| Instant::now() > end) {
+                    self.saturation.undo(&clean);
+                    return false;
+                }
+                self.races_of(access, x, from, effort, wanted, answer);
+            }
+            self.saturation.undo(&clean);
+        }
+        true
+    }
+
+    fn races_of(
+        &mut self,
+        access: Node,
+        x: u32,
+        from: Node,
+        effort: Effort,
+        wanted: &mut dyn FnMut(EventId, EventId) -> bool,
+        answer: &mut dyn FnMut(EventId, EventId, Option<bool>),
+    ) {
+        let w = self.window;
+        let event = |node: Node| EventId::new(w.first + node as usize);
+        let op = |node: Node| -> Op { w.trace.op(event(node)) };
+        let (chain, place, mine) = (w.chain_of[access as usize] as usize, w.place[access as usize], op(access));
+        if let Some(before) = w.before(access)
+            && self.saturation.grow(w.past_of(before)).is_err()
+        {
+            debug_assert!(false, "what has happened before an access was observed so");
+            return;
+        }
+        for list in w.variables[x as usize].accesses.iter().filter(|list| list.chain as usize > chain) {
+            let mark = self.saturation.mark();
+            let other = list.chain as usize;
+            let happened = self.saturation.cut()[other];
+            let first = list.nodes.partition_point(|&b| w.place[b as usize] < happened);
+            for &partner in &list.nodes[first..] {
+                let before = w.before(partner).unwrap_or(NONE);
+                if before != NONE && w.past_of(before)[chain] > place {
+                    break;
+                }
+                let theirs = op(partner);
+                let racy = mine.conflicts_with(theirs) && !(mine.is_atomic() && theirs.is_atomic());
+                let (one, two) = (access.min(partner), access.max(partner));
+                if !racy || two < from || !wanted(event(one), event(two)) {
+                    continue;
+                }
+                let mut target = Target::new(w);
+                target.stop[chain] = place;
+                target.stop[other] = w.place[partner as usize];
+                target.cut.copy_from_slice(self.saturation.cut());
+                if before != NONE {
+                    join(&mut target.cut, w.past_of(before));
+                }
+                self.tiers.queries += 1;
+                let settled = if self.share_a_lock(&target) {
+                    self.tiers.filtered += 1;
+                    Settled::Impossible
+                } else if let Some(settled) = self.project(&target) {
+                    settled
+                } else if self.saturation.grow(&target.cut).is_err() {
+                    self.tiers.saturated += 1;
+                    break;
+                } else {
+                    let inner = self.saturation.mark();
+                    self.settle_from(&inner, &target, effort)
+                };
+                match settled {
+                    Settled::Order { .. } => answer(event(one), event(two), Some(true)),
+                    Settled::OutOfBudget => answer(event(one), event(two), None),
+                    Settled::Impossible => {}
+                }
+            }
+            self.saturation.undo(&mark);
+        }
+    }
+
+    /// Notes questions that a sweep passed over, because clocks alone settle them.
+    pub fn note_filtered(&mut self, questions: u64) {
+        self.tiers.queries += questions;
+        self.tiers.filtered += questions;
+    }
+}
