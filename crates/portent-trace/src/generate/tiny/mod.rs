@@ -120,7 +120,14 @@ impl TinyShape {
             TinyShape { name: "one-lock", locks: 1, variables: 1, ..locks.clone() },
             TinyShape { name: "nests", lock_heavy: true, locks: 3, variables: 1, events: 16, ..locks.clone() },
             TinyShape { name: "nests-of-two", lock_heavy: true, threads: 2, events: 18, locks: 3, ..open.clone() },
-            TinyShape { name: "nests-forked", lock_heavy: true, fork_join: true, tokens: true, events: 16, ..open.clone() },
+            TinyShape {
+                name: "nests-forked",
+                lock_heavy: true,
+                fork_join: true,
+                tokens: true,
+                events: 16,
+                ..open.clone()
+            },
             TinyShape {
                 name: "nests-shared",
                 lock_heavy: true,
@@ -136,7 +143,15 @@ impl TinyShape {
             TinyShape { name: "conditions", conditions: true, events: 14, ..locks.clone() },
             TinyShape { name: "conditions-open", conditions: true, locks: 1, variables: 1, ..open.clone() },
             TinyShape { name: "blocks", blocks: true, variables: 1, events: 14, ..open.clone() },
-            TinyShape { name: "guarded-blocks", blocks: true, variables: 1, locks: 1, events: 16, threads: 2, ..locks.clone() },
+            TinyShape {
+                name: "guarded-blocks",
+                blocks: true,
+                variables: 1,
+                locks: 1,
+                events: 16,
+                threads: 2,
+                ..locks.clone()
+            },
             TinyShape { name: "atomics", updates: true, atomics: true, values: true, branches: true, ..open.clone() },
             TinyShape::EVERYTHING,
         ]
