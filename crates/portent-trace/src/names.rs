@@ -113,6 +113,12 @@ impl NameTable {
         let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
         &self.text[start..self.ends[id] as usize]
     }
+    /// Like [`NameTable::get`], without looking where characters begin.
+    #[inline]
+    fn bytes(&self, id: usize) -> &[u8] {
+        let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
+        &self.text.as_bytes()[start..self.ends[id] as usize]
+    }
     /// Every name, in the order of its number.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).map(|id| self.get(id))
@@ -120,7 +126,7 @@ impl NameTable {
     /// The number of a name that is already known.
     #[inline]
     pub fn lookup(&self, name: &[u8]) -> Option<u32> {
-        self.index.find(hash(name), |&id| self.get(id as usize).as_bytes() == name).copied()
+        self.index.find(hash(name), |&id| self.bytes(id as usize) == name).copied()
     }
 
     /// The number of `name`, new or known; `Err` says why it cannot be taken.
@@ -278,6 +284,7 @@ impl Names {
     pub fn intern_location(&mut self, text: &[u8]) -> Result<LocId, Problem> {
         match parse_canonical_number(text).and_then(LocId::from_number) {
             Some(loc) => Ok(loc),
+            None if text.contains(&(FUNCTION_MARK as u8)) => Err(Problem::ControlInLocation { found: lossy(text) }),
             None => self.intern_location_entry(text),
         }
     }
@@ -318,6 +325,11 @@ impl std::fmt::Debug for Names {
         }
         map.entry(&"location", &self.locations.len()).finish()
     }
+}
+
+#[cold]
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(80)]).into_owned()
 }
 
 /// A decimal number that prints the way it was written: no sign, no leading zero, at most ten digits.
