@@ -3,7 +3,7 @@
 //! The bounded run is part of every test run; `cargo test --release -- --ignored` does a million traces.
 
 use portent_order::engine::{Effort, Engine, View};
-use portent_order::{Kind, Model, Verdict, brute, check};
+use portent_order::{Goal, Kind, Model, Verdict, brute, check};
 use portent_trace::Trace;
 use portent_trace::generate::{TinyShape, tiny, tiny_std};
 
@@ -73,6 +73,30 @@ fn engine_and_oracle_agree_on_every_goal_of_random_traces() {
 #[ignore = "a nightly-style run: a million traces per model and kind, about an hour"]
 fn engine_and_oracle_agree_on_a_million_traces() {
     run(1_000_000, 1 << 32);
+}
+
+/// The sweep over all reads answers exactly what the questions answer one by one.
+#[test]
+fn answering_all_reads_at_once_agrees_with_the_oracle() {
+    let shapes: Vec<TinyShape> = TinyShape::all().collect();
+    for seed in 0..20_000u64 {
+        let shape = &shapes[(seed % shapes.len() as u64) as usize];
+        let trace = tiny(seed, shape);
+        for model in Model::ALL {
+            let goals = brute::candidates(&trace, Kind::Nondeterminism);
+            let view = View::whole(&trace, model);
+            let mut found = Vec::new();
+            let answered = Engine::new(&view).answer_reads(Effort::default(), &mut |read, challenger, feasible| {
+                assert_eq!(feasible, Some(true));
+                found.push(Goal::Nondeterminism { read, challenger });
+            });
+            found.sort();
+            assert_eq!(answered.questions, goals.len() as u64);
+            let mut truth: Vec<Goal> = goals.into_iter().filter(|g| brute::decide(&trace, model, g).is_some()).collect();
+            truth.sort();
+            assert_eq!(found, truth, "seed {seed}, {model}\n{}", tiny_std(seed, shape));
+        }
+    }
 }
 
 /// A goal is only ever asked of a trace that poses it; the engine must not fall over when it is cut into windows.

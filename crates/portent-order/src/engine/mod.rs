@@ -7,6 +7,7 @@
 //! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as SEMANTICS §4 and §6 say: the past
 //! of the goal only, scopes open at the cut, and reuse of what was learnt through clauses that bind inside the witness.
 
+mod reads;
 mod saturate;
 mod search;
 mod simulate;
@@ -14,9 +15,11 @@ mod target;
 mod theory;
 mod window;
 
+pub use reads::Answered;
+
 use crate::goal::{Goal, Model, Schedule, Verdict};
 use portent_trace::{EventId, Trace};
-use saturate::Saturation;
+use saturate::{Mark, Saturation};
 use search::{Found, Limits, Search};
 use simulate::{Order, Simulator};
 use std::time::Instant;
@@ -116,7 +119,8 @@ pub struct Engine<'v, 't> {
 
 /// How a target was settled.
 enum Settled {
-    Order(Vec<Node>),
+    /// By the observed order up to the floor, and then in this order.
+    Order { floor: Vec<u32>, order: Vec<Node> },
     Impossible,
     OutOfBudget,
 }
@@ -163,13 +167,12 @@ impl<'v, 't> Engine<'v, 't> {
                 None => self.settle(target, effort),
             };
             match settled {
-                Settled::Order(order) => return Verdict::Feasible(self.schedule(target, &order)),
+                Settled::Order { floor, order } => return Verdict::Feasible(self.schedule(target, &floor, &order)),
                 Settled::Impossible => {}
                 Settled::OutOfBudget => undecided = true,
             }
         }
         if undecided {
-            self.tiers.unknown += 1;
             return Verdict::Unknown("budget".into());
         }
         Verdict::Infeasible
@@ -181,33 +184,42 @@ impl<'v, 't> Engine<'v, 't> {
             return Settled::Impossible;
         }
         let mark = self.saturation.mark();
+        self.settle_from(&mark, target, effort)
+    }
+
+    /// Tiers 2 and 3, from a set that the target contains; leaves it as it was at the mark.
+    fn settle_from(&mut self, mark: &Mark, target: &Target, effort: Effort) -> Settled {
         if self.saturation.close(target).is_err() {
-            self.saturation.undo(&mark);
+            self.saturation.undo(mark);
             self.tiers.saturated += 1;
             return Settled::Impossible;
         }
         if target.lost.is_none() {
             let order = Order { rows: self.saturation.clock(), stride: self.window.chains };
-            let ordered = self.simulator.run(self.window, &order, self.saturation.cut()).is_ok();
+            let floor = self.window.lock_free_cut(self.saturation.cut(), &target.cap(self.window));
+            let ordered = self.simulator.run(self.window, &order, &floor, self.saturation.cut()).is_ok();
             let reached = target.last.is_none_or(|(x, last)| ordered && self.simulator.last_write(x) == last);
             if ordered && reached {
-                self.saturation.undo(&mark);
+                self.saturation.undo(mark);
                 self.tiers.observed += 1;
-                return Settled::Order(self.simulator.order().to_vec());
+                return Settled::Order { floor, order: self.simulator.order().to_vec() };
             }
         }
-        self.saturation.undo(&mark);
+        self.saturation.undo(mark);
         let search = self.search.get_or_insert_with(|| Search::new(self.window));
         match search.solve(target, Limits { conflicts: effort.conflicts, deadline: effort.deadline }) {
             Found::Order(order) => {
                 self.tiers.searched += 1;
-                Settled::Order(order)
+                Settled::Order { floor: vec![0; self.window.chains], order }
             }
             Found::Impossible => {
                 self.tiers.searched += 1;
                 Settled::Impossible
             }
-            Found::OutOfBudget => Settled::OutOfBudget,
+            Found::OutOfBudget => {
+                self.tiers.unknown += 1;
+                Settled::OutOfBudget
+            }
         }
     }
 
@@ -231,15 +243,21 @@ impl<'v, 't> Engine<'v, 't> {
         })
     }
 
-    fn schedule(&self, target: &Target, order: &[Node]) -> Schedule {
-        let trace = self.window.trace;
-        let prefix = (0..self.window.first).map(|i| trace.thread(EventId::new(i)));
-        let node = |n: &Node| trace.thread(EventId::new(self.window.first + *n as usize));
-        prefix.chain(order.iter().map(node)).chain(target.tail.iter().map(node)).collect()
+    fn schedule(&self, target: &Target, floor: &[u32], order: &[Node]) -> Schedule {
+        let (w, trace) = (self.window, self.window.trace);
+        let prefix = (0..w.first).map(|i| trace.thread(EventId::new(i)));
+        let node = |n: &Node| trace.thread(EventId::new(w.first + *n as usize));
+        let below: Vec<Node> =
+            (0..w.len() as u32).filter(|&n| w.place[n as usize] < floor[w.chain_of[n as usize] as usize]).collect();
+        prefix.chain(below.iter().chain(order).chain(&target.tail).map(node)).collect()
     }
 }
 
 impl Tiers {
+    /// Questions that a tier settled, or that ran out of budget.
+    pub fn settled(&self) -> u64 {
+        self.filtered + self.saturated + self.observed + self.searched + self.unknown
+    }
     /// Adds the counts of another engine.
     pub fn add(&mut self, other: &Tiers) {
         self.queries += other.queries;

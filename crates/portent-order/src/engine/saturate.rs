@@ -73,7 +73,7 @@ impl<'w, 't> Saturation<'w, 't> {
     }
     /// Whether `before` is ordered before `after`.
     #[inline]
-    fn is_before(&self, before: Node, after: Node) -> bool {
+    pub(crate) fn is_before(&self, before: Node, after: Node) -> bool {
         before != after && self.at(after, self.w.chain_of[before as usize]) > self.w.place[before as usize]
     }
     #[inline]

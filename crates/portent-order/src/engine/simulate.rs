@@ -5,6 +5,7 @@
 //! away from a kept read still to come, and an acquire of a lock that will not be released while others still want it.
 
 use super::window::{Act, BASE, NONE, Node, Window};
+use crate::goal::Model;
 use portent_trace::Mode;
 
 /// A partial order on the nodes of a window: for each node and chain, how many events of the chain come before it.
@@ -47,12 +48,19 @@ pub(crate) struct Simulator {
 }
 
 impl Simulator {
-    /// Orders everything below `cut`; `Err` lists obstacles of the state where nothing could go on.
+    /// Orders everything from `floor` (a lock-free cut, or nothing) to `cut`; `Err` lists obstacles of the state where
+    /// nothing could go on.
     ///
     /// On success, [`Simulator::order`] is the schedule and [`Simulator::last_write`] the final state.
-    pub(crate) fn run(&mut self, w: &Window<'_>, order: &Order<'_>, cut: &[u32]) -> Result<(), &[Obstacle]> {
-        self.reset(w, cut);
-        let total: u32 = cut[..w.chains].iter().sum();
+    pub(crate) fn run(
+        &mut self,
+        w: &Window<'_>,
+        order: &Order<'_>,
+        floor: &[u32],
+        cut: &[u32],
+    ) -> Result<(), &[Obstacle]> {
+        self.reset(w, floor, cut);
+        let total: u32 = cut[..w.chains].iter().sum::<u32>() - floor.iter().sum::<u32>();
         while (self.order.len() as u32) < total {
             let mut best = NONE;
             for chain in 0..w.chains {
@@ -85,36 +93,42 @@ impl Simulator {
         &self.held[lock as usize]
     }
 
-    fn reset(&mut self, w: &Window<'_>, cut: &[u32]) {
+    fn reset(&mut self, w: &Window<'_>, floor: &[u32], cut: &[u32]) {
         self.order.clear();
         self.obstacles.clear();
         self.position.clear();
-        self.position.resize(w.chains, 0);
+        self.position.extend_from_slice(floor);
         self.held.iter_mut().for_each(Vec::clear);
         self.held.resize(w.locks.len(), Vec::new());
         self.left.clear();
         self.left.resize(w.locks.len(), [0; 2]);
         for (lock, lists) in w.locks.iter().enumerate() {
             for list in lists {
-                let bound = cut[list.chain as usize];
-                let inside = list.scopes.partition_point(|&s| {
-                    let acquire = w.scopes[s as usize].acquire;
-                    acquire == NONE || w.place[acquire as usize] < bound
-                });
-                let mut count = inside as u32;
+                let begun = |bound: u32| {
+                    list.scopes.partition_point(|&s| {
+                        let acquire = w.scopes[s as usize].acquire;
+                        acquire == NONE || w.place[acquire as usize] < bound
+                    }) as u32
+                };
+                let (before, after) = (begun(floor[list.chain as usize]), begun(cut[list.chain as usize]));
+                self.left[lock][list.mode as usize] += after - before;
+                // At a floor above 0 nothing is held; at 0 only what was held before the window.
                 if let Some(&first) = list.scopes.first()
                     && w.scopes[first as usize].acquire == NONE
+                    && floor[list.chain as usize] == 0
                 {
                     self.held[lock].push(first);
-                    count -= 1;
                 }
-                self.left[lock][list.mode as usize] += count;
             }
         }
         self.last.clear();
         self.last.resize(w.variables.len(), BASE);
         self.waiting.clear();
-        self.waiting.extend(w.variables.iter().map(|x| inside(w, cut, &x.base_readers)));
+        match w.model {
+            // What counts as last above the floor is enough: the goal's writes are above it.
+            Model::Sync => self.waiting.resize(w.variables.len(), 0),
+            Model::Reads => self.waiting.extend(w.variables.iter().map(|x| inside(w, cut, &x.base_readers))),
+        }
     }
 
     /// Whether everything ordered before the node has happened.

@@ -27,7 +27,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    fn new(window: &Window<'_>) -> Self {
+    pub(crate) fn new(window: &Window<'_>) -> Self {
         let stop = window.chain.iter().map(|chain| chain.len() as u32).collect();
         let cut = vec![0; window.chains];
         Target { cut, stop, edges: Vec::new(), last: None, tail: Vec::new(), freed: None, lost: None }
@@ -49,6 +49,16 @@ impl Target {
     fn edge(mut self, before: Node, after: Node) -> Self {
         self.edges.push((before, after));
         self
+    }
+    /// Up to where the observed order may be kept: below the events that the goal puts into another order.
+    pub(crate) fn cap(&self, window: &Window<'_>) -> Vec<u32> {
+        let mut cap = self.stop.clone();
+        let wanted = self.edges.iter().flat_map(|&(a, b)| [a, b]).chain(self.last.map(|(_, last)| last));
+        for node in wanted.filter(|&node| node != BASE) {
+            let chain = window.chain_of[node as usize] as usize;
+            cap[chain] = cap[chain].min(window.place[node as usize]);
+        }
+        cap
     }
     /// Whether what must have happened already contains what must not.
     pub(crate) fn is_contradictory(&self) -> bool {

@@ -239,7 +239,7 @@ impl Theory for OrderTheory<'_, '_> {
         }
         let cut = self.rows[self.z() as usize * self.k..][..self.k - 1].to_vec();
         let order = Order { rows: &self.rows, stride: self.k };
-        self.outcome = match self.simulator.run(self.w, &order, &cut) {
+        self.outcome = match self.simulator.run(self.w, &order, &vec![0; self.k - 1], &cut) {
             Ok(()) => Outcome::Order(self.simulator.order().to_vec()),
             Err(obstacles) => Outcome::Obstacles(obstacles.to_vec()),
         };

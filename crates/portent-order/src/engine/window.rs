@@ -142,6 +142,9 @@ pub(crate) struct Window<'t> {
     /// For each chain and place, the scopes open before it; shared between places.
     open_at: Vec<Vec<u32>>,
     open_sets: Vec<Vec<u32>>,
+    /// For each chain and place, the last place up to it at which no lock is held; [`NONE`] if there is none.
+    free_at: Vec<Vec<u32>>,
+    has_busy: bool,
     /// For each node, how many events of each chain are in its past, itself included: `past[node * chains + chain]`.
     pub past: Vec<u32>,
 }
@@ -173,9 +176,13 @@ impl<'t> Window<'t> {
             waits: Vec::new(),
             open_at: vec![Vec::new(); chains],
             open_sets: vec![Vec::new()],
+            free_at: Vec::new(),
+            has_busy: false,
             past: Vec::new(),
         };
         w.fill(prefix, len);
+        w.has_busy = w.act.iter().any(|act| matches!(act, Act::Busy(..)));
+        w.free_at = w.open_at.iter().map(|sets| last_free(sets)).collect();
         w.compute_past();
         w
     }
@@ -385,6 +392,52 @@ impl<'t> Window<'t> {
         })
     }
 
+    /// The last lock-free cut below `cut` and below `cap`, closed under the past: in `sync`, what is reachable at all is
+    /// reachable from there, and the cut itself by the observed order (SEMANTICS §4). In `reads` that does not hold.
+    pub(crate) fn lock_free_cut(&self, cut: &[u32], cap: &[u32]) -> Vec<u32> {
+        let mut floor = vec![0; self.chains];
+        // A failed try needs its holder beside it; rare enough to do without a cut.
+        if self.model != Model::Sync || self.has_busy {
+            return floor;
+        }
+        for chain in 0..self.chains {
+            floor[chain] = self.free_at[chain][cut[chain].min(cap[chain]) as usize];
+            if floor[chain] == NONE {
+                return vec![0; self.chains];
+            }
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for chain in 0..self.chains {
+                while let Some(last) = floor[chain].checked_sub(1) {
+                    let node = self.chain[chain][last as usize];
+                    if self.past_of(node).iter().zip(&floor).all(|(past, at)| past <= at) {
+                        break;
+                    }
+                    changed = true;
+                    floor[chain] = self.free_at[chain][last as usize];
+                    if floor[chain] == NONE {
+                        return vec![0; self.chains];
+                    }
+                }
+            }
+            // A notify below the floor whose sleep is above it would come too early.
+            for wait in self.waits.iter().filter(|wait| wait.sleep != NONE && wait.notify != NONE) {
+                let below = |n: Node| self.place[n as usize] < floor[self.chain_of[n as usize] as usize];
+                if below(wait.notify) && !below(wait.sleep) {
+                    let chain = self.chain_of[wait.notify as usize] as usize;
+                    changed = true;
+                    floor[chain] = self.free_at[chain][self.place[wait.notify as usize] as usize];
+                    if floor[chain] == NONE {
+                        return vec![0; self.chains];
+                    }
+                }
+            }
+        }
+        floor
+    }
+
     /// This window with an update turned into a plain write: for goals that let it read anything.
     pub(crate) fn freeing(&self, update: Node) -> Self {
         let mut freed = self.clone();
@@ -403,6 +456,17 @@ impl<'t> Window<'t> {
         }
         freed
     }
+}
+
+fn last_free(open_sets: &[u32]) -> Vec<u32> {
+    let mut last = NONE;
+    let at = open_sets.iter().enumerate().map(|(place, &set)| {
+        if set == 0 {
+            last = place as u32;
+        }
+        last
+    });
+    at.collect()
 }
 
 #[inline]

@@ -1,0 +1,136 @@
+//! How fast the order engine answers. Prints rates; asserts nothing about time.
+//!
+//! `cargo bench -p portent-order --bench order [-- NAME]` runs the parts whose name contains NAME.
+
+use portent_order::engine::{Effort, Engine, Tiers, View};
+use portent_order::{Goal, Model, Verdict};
+use portent_trace::generate::{Config, Generator};
+use portent_trace::{EventId, Trace};
+use std::time::{Duration, Instant};
+
+fn generate(config: Config) -> Trace {
+    let mut generator = Generator::new(config).unwrap_or_else(|error| panic!("{error}"));
+    Trace::from_input(&mut generator).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn preset(name: &str) -> Trace {
+    generate(Config::preset(name).expect("a preset"))
+}
+
+/// Peak memory of this process so far, in MB.
+fn peak_memory() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+}
+
+fn tiers(tiers: &Tiers) -> String {
+    format!(
+        "filtered {}, saturated {}, observed {}, searched {}, unknown {}; {} decisions, {} conflicts, {} clauses",
+        tiers.filtered,
+        tiers.saturated,
+        tiers.observed,
+        tiers.searched,
+        tiers.unknown,
+        tiers.decisions,
+        tiers.conflicts,
+        tiers.clauses
+    )
+}
+
+/// Every (read, other write) question of a preset, with a window that covers it.
+fn reads(name: &str, model: Model) {
+    let trace = preset(name);
+    let start = Instant::now();
+    let view = View::whole(&trace, model);
+    let mut engine = Engine::new(&view);
+    let (mut feasible, mut unknown) = (0u64, 0u64);
+    let answered = engine.answer_reads(Effort::default(), &mut |_, _, answer| match answer {
+        Some(_) => feasible += 1,
+        None => unknown += 1,
+    });
+    let time = start.elapsed();
+    println!(
+        "reads/{name}/{model}: {} events, {} questions, {feasible} feasible, {unknown} unknown, {time:.2?} ({:.2} µs each), peak {:.0} MB",
+        trace.len(),
+        answered.questions,
+        time.as_secs_f64() * 1e6 / answered.questions.max(1) as f64,
+        peak_memory(),
+    );
+    println!("    {}", tiers(&engine.tiers()));
+}
+
+/// Conflicting pairs of a trace that are not must-ordered by program order, spread evenly.
+fn race_goals(trace: &Trace, most: usize) -> Vec<Goal> {
+    let mut by_variable: Vec<Vec<EventId>> = vec![Vec::new(); trace.variables()];
+    for event in trace.events() {
+        if let Some(x) = event.op.variable() {
+            by_variable[x.index()].push(event.id);
+        }
+    }
+    let mut goals = Vec::new();
+    for accesses in &by_variable {
+        for (i, &first) in accesses.iter().enumerate() {
+            for &second in &accesses[i + 1..] {
+                let conflict = trace.op(first).conflicts_with(trace.op(second));
+                let atomic = trace.op(first).is_atomic() && trace.op(second).is_atomic();
+                if conflict && !atomic && trace.thread(first) != trace.thread(second) {
+                    goals.push(Goal::Race { first, second });
+                }
+            }
+        }
+    }
+    let step = (goals.len() / most).max(1);
+    goals.into_iter().step_by(step).take(most).collect()
+}
+
+fn races(name: &str, config: Config, model: Model, most: usize) {
+    let trace = generate(config);
+    let goals = race_goals(&trace, most);
+    let start = Instant::now();
+    let view = View::whole(&trace, model);
+    let mut engine = Engine::new(&view);
+    let mut counts = [0u64; 3];
+    let mut slowest = Duration::ZERO;
+    for goal in &goals {
+        let one = Instant::now();
+        match engine.decide(goal, Effort::default()) {
+            Verdict::Feasible(_) => counts[0] += 1,
+            Verdict::Infeasible => counts[1] += 1,
+            Verdict::Unknown(_) => counts[2] += 1,
+        }
+        slowest = slowest.max(one.elapsed());
+    }
+    let time = start.elapsed();
+    println!(
+        "races/{name}/{model}: {} events, {} queries, {} feasible, {} infeasible, {} unknown, {time:.2?} ({:.0} queries/s, slowest {slowest:.2?}), peak {:.0} MB",
+        trace.len(),
+        goals.len(),
+        counts[0],
+        counts[1],
+        counts[2],
+        goals.len() as f64 / time.as_secs_f64(),
+        peak_memory(),
+    );
+    println!("    {}", tiers(&engine.tiers()));
+}
+
+fn window(events: u64, threads: u32, variables: u32, locks: u32) -> Config {
+    Config { events, threads, variables, locks, seed: 7, unguarded: 0.1, local: 0.2, ..Config::default() }
+}
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let run = |name: &str, part: &dyn Fn()| {
+        if wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str())) {
+            part();
+        }
+    };
+    for model in [Model::Reads, Model::Sync] {
+        run("reads/daisy", &|| reads("daisy", model));
+        run("reads/thrift", &|| reads("thrift", model));
+        run("races/2000", &|| races("2000 events, 8 threads, 160 variables, 20 locks", window(2_000, 8, 160, 20), model, 5_000));
+        run("races/contended", &|| races("2000 events, 8 threads, 10 variables, 3 locks", window(2_000, 8, 10, 3), model, 2_000));
+        run("races/10000", &|| races("10000 events, 8 threads, 400 variables, 40 locks", window(10_000, 8, 400, 40), model, 1_000));
+    }
+}
