@@ -49,7 +49,7 @@ fn in_words(contents: &Contents) -> Vec<String> {
 }
 
 /// Bytes as STD text: if they parse, writing and reading gives the same events.
-pub fn std_text(bytes: &[u8]) {
+pub(crate) fn std_text(bytes: &[u8]) {
     let Ok(contents) = read(&mut StdReader::new(bytes)) else { return };
     let mut text = Vec::new();
     let mut writer = StdWriter::new(&mut text, Dialect::Portent, Layout::default());
@@ -64,7 +64,7 @@ pub fn std_text(bytes: &[u8]) {
 }
 
 /// Bytes as a `.portent` file, as they are and with their checksums repaired: few changes get past those otherwise.
-pub fn portent_file(bytes: &[u8]) {
+pub(crate) fn portent_file(bytes: &[u8]) {
     as_portent(bytes);
     as_portent(&with_checksums(bytes));
 }
