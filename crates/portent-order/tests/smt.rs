@@ -215,8 +215,10 @@ fn engine_and_smt_solver_agree_on_mid_size_traces() {
         println!("SKIPPED: no z3 on PATH, so nothing was cross-checked (install the package z3)");
         return;
     }
+    // More seeds for a longer run: PORTENT_SMT_SEEDS=1000.
+    let seeds = std::env::var("PORTENT_SMT_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(60u64);
     let (mut asked, mut feasible, mut unanswered) = (0, 0, 0);
-    for seed in 1..=60u64 {
+    for seed in 1..=seeds {
         let mut generator = match Generator::new(config(seed)) {
             Ok(generator) => generator,
             Err(error) => panic!("seed {seed}: {error}"),

@@ -194,10 +194,10 @@ impl<'v, 't> Engine<'v, 't> {
             self.tiers.saturated += 1;
             return Settled::Impossible;
         }
-        if target.lost.is_none() {
+        if target.lost.is_none() && self.saturation.assume_observed_holders(target).is_ok() {
             let order = Order { rows: self.saturation.clock(), stride: self.window.chains };
             let floor = self.window.lock_free_cut(self.saturation.cut(), &target.cap(self.window));
-            let ordered = self.simulator.run(self.window, &order, &floor, self.saturation.cut()).is_ok();
+            let ordered = self.simulator.run(self.window, &order, &floor, self.saturation.cut(), false).is_ok();
             let reached = target.last.is_none_or(|(x, last)| ordered && self.simulator.last_write(x) == last);
             if ordered && reached {
                 self.saturation.undo(mark);

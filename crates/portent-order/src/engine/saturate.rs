@@ -347,6 +347,11 @@ impl<'w, 't> Saturation<'w, 't> {
         for &(before, after) in &target.edges {
             self.add(before, after)?;
         }
+        self.fixpoint(target)
+    }
+
+    /// Applies the rules, the goal's wish for a last write and forced growth until nothing changes.
+    fn fixpoint(&mut self, target: &Target) -> Result<(), Cycle> {
         loop {
             if let Some((x, last)) = target.last {
                 let others: Vec<Node> = self.w.last_writes(x, &self.cut).filter(|&d| d != last).collect();
@@ -362,6 +367,45 @@ impl<'w, 't> Saturation<'w, 't> {
                 return Ok(());
             }
         }
+    }
+
+    /// Puts every failed try into the scope that it was observed in, which may make the set grow. A choice: on a cycle,
+    /// nothing is proven.
+    pub(crate) fn assume_observed_holders(&mut self, target: &Target) -> Result<(), Cycle> {
+        let w = self.w;
+        if w.busy.is_empty() {
+            return Ok(());
+        }
+        loop {
+            let mut grown = self.cut.clone();
+            for &(node, holder) in &w.busy {
+                let acquire = w.scopes[holder as usize].acquire;
+                if acquire != NONE && self.contains(node) {
+                    join(&mut grown, w.past_of(acquire));
+                }
+            }
+            if grown.iter().zip(&target.stop).any(|(cut, stop)| cut > stop) {
+                return Err(Cycle);
+            }
+            if grown == self.cut {
+                break;
+            }
+            self.grow(&grown)?;
+            self.fixpoint(target)?;
+        }
+        for &(node, holder) in &w.busy {
+            if !self.contains(node) {
+                continue;
+            }
+            let scope = w.scopes[holder as usize];
+            if scope.acquire != NONE {
+                self.add(scope.acquire, node)?;
+            }
+            if scope.release != NONE && self.contains(scope.release) {
+                self.add(node, scope.release)?;
+            }
+        }
+        self.fixpoint(target)
     }
 
     /// Open scopes: whether the set had to grow.

@@ -179,6 +179,9 @@ impl<'w, 't> Search<'w, 't> {
             }
             match std::mem::take(&mut self.theory.outcome) {
                 Outcome::Order(order) => {
+                    if let Some(order) = self.stay_asleep(target, &order) {
+                        return Found::Order(order);
+                    }
                     if !self.refine_goal(target, &order) {
                         return Found::Order(order);
                     }
@@ -281,6 +284,19 @@ impl<'w, 't> Search<'w, 't> {
         }
     }
 
+    /// For a lost wake-up: the order, run on until nobody can go on, if the sleeper is still asleep then.
+    fn stay_asleep(&mut self, target: &Target, order: &[Node]) -> Option<Vec<Node>> {
+        let w = self.w;
+        let lost = w.waits[target.lost? as usize];
+        let slept = order.iter().position(|&node| node == lost.sleep)?;
+        if order[slept..].iter().any(|&node| disturbs(w, node, lost.sleep)) {
+            return None;
+        }
+        let still = w.chain_of[lost.sleep as usize] as usize;
+        let mut trial = self.theory.simulator().clone();
+        trial.exhaust(w, still, |node| disturbs(w, node, lost.sleep)).then(|| trial.order().to_vec())
+    }
+
     /// Holds an order that obeys all rules against the goal; adds what is missing and says so.
     fn refine_goal(&mut self, target: &Target, order: &[Node]) -> bool {
         let z = self.theory.z();
@@ -317,7 +333,7 @@ impl<'w, 't> Search<'w, 't> {
         }
         let mut refined = false;
         for &node in order {
-            if self.disturbs(node, lost.sleep) && step[&node] > step[&lost.sleep] {
+            if disturbs(w, node, lost.sleep) && step[&node] > step[&lost.sleep] {
                 refined = true;
                 if self.made.insert(Made::Disturbed(wait, node)) {
                     self.clause(&[(z, node), (node, lost.sleep)], &[!goal]);
@@ -423,16 +439,6 @@ impl<'w, 't> Search<'w, 't> {
         refined
     }
 
-    /// A notify on the sleeper's condition that would wake it.
-    fn disturbs(&self, node: Node, sleep: Node) -> bool {
-        let trace = self.w.trace;
-        let event = |n: Node| EventId::new(self.w.first + n as usize);
-        let (Op::Notify(on, reach), Op::Sleep(condition)) = (trace.op(event(node)), trace.op(event(sleep))) else {
-            return false;
-        };
-        on == condition && (reach == Reach::All || trace.woken_by(event(node)).is_empty())
-    }
-
     /// "This scope is open at the cut", as a literal that implies it.
     fn is_open(&mut self, scope: u32) -> Lit {
         if let Some(&lit) = self.open.get(&scope) {
@@ -450,4 +456,16 @@ impl<'w, 't> Search<'w, 't> {
         }
         lit
     }
+}
+
+/// A notify on the sleeper's condition that would wake it.
+fn disturbs(w: &Window<'_>, node: Node, sleep: Node) -> bool {
+    if w.act[node as usize] != Act::Notify {
+        return false;
+    }
+    let event = |n: Node| EventId::new(w.first + n as usize);
+    let (Op::Notify(on, reach), Op::Sleep(condition)) = (w.trace.op(event(node)), w.trace.op(event(sleep))) else {
+        return false;
+    };
+    on == condition && (reach == Reach::All || w.trace.woken_by(event(node)).is_empty())
 }

@@ -7,6 +7,7 @@
 use super::window::{Act, BASE, NONE, Node, Window};
 use crate::goal::Model;
 use portent_trace::Mode;
+use rustc_hash::FxHashMap;
 
 /// A partial order on the nodes of a window: for each node and chain, how many events of the chain come before it.
 pub(crate) struct Order<'a> {
@@ -33,7 +34,10 @@ pub(crate) enum Obstacle {
     Busy(Node),
 }
 
-#[derive(Default)]
+/// How many obstacles are worth finding at once.
+const ENOUGH: usize = 256;
+
+#[derive(Clone, Default)]
 pub(crate) struct Simulator {
     position: Vec<u32>,
     /// Per lock: the scopes held now.
@@ -48,8 +52,11 @@ pub(crate) struct Simulator {
 }
 
 impl Simulator {
-    /// Orders everything from `floor` (a lock-free cut, or nothing) to `cut`; `Err` lists obstacles of the state where
-    /// nothing could go on.
+    /// Orders everything from `floor` (a lock-free cut, or nothing) to `cut`; `Err` lists obstacles, none of which is
+    /// settled by `order`.
+    ///
+    /// Gives up at the first state where nothing can go on, unless `obstinate`: then it takes an event all the same and goes
+    /// on, to find many obstacles at once.
     ///
     /// On success, [`Simulator::order`] is the schedule and [`Simulator::last_write`] the final state.
     pub(crate) fn run(
@@ -58,6 +65,7 @@ impl Simulator {
         order: &Order<'_>,
         floor: &[u32],
         cut: &[u32],
+        obstinate: bool,
     ) -> Result<(), &[Obstacle]> {
         self.reset(w, floor, cut);
         let total: u32 = cut[..w.chains].iter().sum::<u32>() - floor.iter().sum::<u32>();
@@ -72,12 +80,14 @@ impl Simulator {
                 }
             }
             if best == NONE {
-                self.collect_obstacles(w, order, cut);
-                return Err(&self.obstacles);
+                best = self.collect_obstacles(w, order, cut);
+                if !obstinate || best == NONE || self.obstacles.len() > ENOUGH {
+                    return Err(&self.obstacles);
+                }
             }
             self.take(w, cut, best);
         }
-        Ok(())
+        if self.obstacles.is_empty() { Ok(()) } else { Err(&self.obstacles) }
     }
 
     /// The events in the order they were taken.
@@ -211,40 +221,107 @@ impl Simulator {
     }
 
     fn take(&mut self, w: &Window<'_>, cut: &[u32], node: Node) {
-        self.position[w.chain_of[node as usize] as usize] += 1;
-        self.order.push(node);
         let act = w.act[node as usize];
-        if let (Some(x), true) = (act.read(), w.saw[node as usize] != NONE) {
+        if let Some(x) = act.read()
+            && self.last[x as usize] == w.saw[node as usize]
+        {
             self.waiting[x as usize] -= 1;
         }
+        self.step(w, node);
         match act {
             Act::Write(x) | Act::Update(x) => {
-                self.last[x as usize] = node;
                 self.waiting[x as usize] = w.readers.get(&node).map_or(0, |readers| inside(w, cut, readers));
             }
             Act::Acquire(id) => {
                 let scope = w.scopes[id as usize];
-                self.held[scope.lock as usize].push(id);
                 self.left[scope.lock as usize][scope.mode as usize] -= 1;
-            }
-            Act::Release(id) => {
-                let lock = w.scopes[id as usize].lock as usize;
-                self.held[lock].retain(|&s| s != id);
             }
             _ => {}
         }
     }
 
+    /// After [`Simulator::run`]: lets every chain but `still` run on as far as it can, observed order first, past the cut
+    /// but never over an event of `avoid`. Whether nobody can go on then, not even over such an event.
+    pub(crate) fn exhaust(&mut self, w: &Window<'_>, still: usize, avoid: impl Fn(Node) -> bool) -> bool {
+        let mut step: FxHashMap<Node, usize> = FxHashMap::default();
+        for (i, &node) in self.order.iter().enumerate() {
+            if matches!(w.act[node as usize], Act::Sleep | Act::Notify) {
+                step.insert(node, i);
+            }
+        }
+        loop {
+            let (mut best, mut avoided) = (NONE, false);
+            for chain in (0..w.chains).filter(|&chain| chain != still) {
+                if let Some(&node) = w.chain[chain].get(self.position[chain] as usize)
+                    && self.is_enabled(w, &step, node)
+                {
+                    avoided |= avoid(node);
+                    if node < best && !avoid(node) {
+                        best = node;
+                    }
+                }
+            }
+            if best == NONE {
+                return !avoided;
+            }
+            if matches!(w.act[best as usize], Act::Sleep | Act::Notify) {
+                step.insert(best, self.order.len());
+            }
+            self.step(w, best);
+        }
+    }
+
+    /// Enabled by SEMANTICS §2 alone, whatever may follow.
+    fn is_enabled(&self, w: &Window<'_>, step: &FxHashMap<Node, usize>, node: Node) -> bool {
+        let own = w.chain_of[node as usize] as usize;
+        let past = w.past_of(node);
+        let ready = (0..w.chains).all(|chain| chain == own || past[chain] <= self.position[chain]);
+        let held_against = |lock: u32, mode: Mode| {
+            self.held[lock as usize].iter().any(|&s| {
+                let scope = w.scopes[s as usize];
+                scope.chain as usize != own && scope.mode.conflicts_with(mode)
+            })
+        };
+        ready
+            && match w.act[node as usize] {
+                Act::Read(x) | Act::Update(x) => {
+                    w.saw[node as usize] == NONE || self.last[x as usize] == w.saw[node as usize]
+                }
+                Act::Acquire(id) => !held_against(w.scopes[id as usize].lock, w.scopes[id as usize].mode),
+                Act::Busy(lock, mode) => held_against(lock, mode),
+                Act::Wake(wait) => {
+                    let wait = w.waits[wait as usize];
+                    wait.sleep == NONE || wait.notify == NONE || step.get(&wait.sleep) < step.get(&wait.notify)
+                }
+                _ => true,
+            }
+    }
+
+    fn step(&mut self, w: &Window<'_>, node: Node) {
+        self.position[w.chain_of[node as usize] as usize] += 1;
+        self.order.push(node);
+        match w.act[node as usize] {
+            Act::Write(x) | Act::Update(x) => self.last[x as usize] = node,
+            Act::Acquire(id) => self.held[w.scopes[id as usize].lock as usize].push(id),
+            Act::Release(id) => self.held[w.scopes[id as usize].lock as usize].retain(|&s| s != id),
+            _ => {}
+        }
+    }
+
+    /// Notes what keeps the ready events from happening; the first of them.
     #[cold]
-    fn collect_obstacles(&mut self, w: &Window<'_>, order: &Order<'_>, cut: &[u32]) {
+    fn collect_obstacles(&mut self, w: &Window<'_>, order: &Order<'_>, cut: &[u32]) -> Node {
+        let mut first = NONE;
         for chain in 0..w.chains {
             if self.position[chain] < cut[chain] {
                 let node = w.chain[chain][self.position[chain] as usize];
                 if self.is_ready(w, order, node) {
                     self.obstacles.extend(self.obstacle(w, cut, node));
+                    first = first.min(node);
                 }
             }
         }
+        first
     }
 }
 

@@ -87,6 +87,7 @@ impl<'w, 't> OrderTheory<'w, 't> {
     pub(crate) fn z(&self) -> Node {
         self.nodes as u32 - 1
     }
+    /// The simulator, in the state of the last order that worked.
     pub(crate) fn simulator(&self) -> &Simulator {
         &self.simulator
     }
@@ -239,7 +240,7 @@ impl Theory for OrderTheory<'_, '_> {
         }
         let cut = self.rows[self.z() as usize * self.k..][..self.k - 1].to_vec();
         let order = Order { rows: &self.rows, stride: self.k };
-        self.outcome = match self.simulator.run(self.w, &order, &vec![0; self.k - 1], &cut) {
+        self.outcome = match self.simulator.run(self.w, &order, &vec![0; self.k - 1], &cut, true) {
             Ok(()) => Outcome::Order(self.simulator.order().to_vec()),
             Err(obstacles) => Outcome::Obstacles(obstacles.to_vec()),
         };

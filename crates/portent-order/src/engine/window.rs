@@ -144,7 +144,8 @@ pub(crate) struct Window<'t> {
     open_sets: Vec<Vec<u32>>,
     /// For each chain and place, the last place up to it at which no lock is held; [`NONE`] if there is none.
     free_at: Vec<Vec<u32>>,
-    has_busy: bool,
+    /// Failed tries: the node, and a scope that held the lock when it was observed.
+    pub busy: Vec<(Node, u32)>,
     /// For each node, how many events of each chain are in its past, itself included: `past[node * chains + chain]`.
     pub past: Vec<u32>,
 }
@@ -177,11 +178,10 @@ impl<'t> Window<'t> {
             open_at: vec![Vec::new(); chains],
             open_sets: vec![Vec::new()],
             free_at: Vec::new(),
-            has_busy: false,
+            busy: Vec::new(),
             past: Vec::new(),
         };
         w.fill(prefix, len);
-        w.has_busy = w.act.iter().any(|act| matches!(act, Act::Busy(..)));
         w.free_at = w.open_at.iter().map(|sets| last_free(sets)).collect();
         w.compute_past();
         w
@@ -228,7 +228,16 @@ impl<'t> Window<'t> {
                     }
                     Act::Release(scope)
                 }
-                Op::Busy(l, mode) => Act::Busy(self.lock(l.index() as u32), mode),
+                Op::Busy(l, mode) => {
+                    let lock = self.lock(l.index() as u32);
+                    let others = open.iter().enumerate().filter(|(other, _)| *other != chain).flat_map(|(_, open)| open);
+                    let holder = others.copied().find(|&s| {
+                        let scope = self.scopes[s as usize];
+                        scope.lock == lock && scope.mode.conflicts_with(mode)
+                    });
+                    self.busy.extend(holder.map(|holder| (node, holder)));
+                    Act::Busy(lock, mode)
+                }
                 Op::Receive(token) => {
                     let first = self.first;
                     let inside = trace.senders(token).iter().filter(|s| s.index() >= first);
@@ -397,7 +406,7 @@ impl<'t> Window<'t> {
     pub(crate) fn lock_free_cut(&self, cut: &[u32], cap: &[u32]) -> Vec<u32> {
         let mut floor = vec![0; self.chains];
         // A failed try needs its holder beside it; rare enough to do without a cut.
-        if self.model != Model::Sync || self.has_busy {
+        if self.model != Model::Sync || !self.busy.is_empty() {
             return floor;
         }
         for chain in 0..self.chains {
