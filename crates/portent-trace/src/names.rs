@@ -284,9 +284,19 @@ impl Names {
     pub fn intern_location(&mut self, text: &[u8]) -> Result<LocId, Problem> {
         match parse_canonical_number(text).and_then(LocId::from_number) {
             Some(loc) => Ok(loc),
-            None if text.contains(&(FUNCTION_MARK as u8)) => Err(Problem::ControlInLocation { found: lossy(text) }),
-            None => self.intern_location_entry(text),
+            // A text that is known was looked at when it came first.
+            None => match self.locations.lookup(text).and_then(|id| LocId::from_index(id as usize)) {
+                Some(loc) => Ok(loc),
+                None => self.new_location(text),
+            },
         }
+    }
+    #[cold]
+    fn new_location(&mut self, text: &[u8]) -> Result<LocId, Problem> {
+        if text.contains(&(FUNCTION_MARK as u8)) {
+            return Err(Problem::ControlInLocation { found: lossy(text) });
+        }
+        self.intern_location_entry(text)
     }
     /// The location `text` inside `function`.
     pub fn intern_location_in(&mut self, text: &str, function: &str) -> Result<LocId, Problem> {
@@ -327,7 +337,6 @@ impl std::fmt::Debug for Names {
     }
 }
 
-#[cold]
 fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(&text[..text.len().min(80)]).into_owned()
 }

@@ -265,8 +265,9 @@ impl Trace {
         let mut input = crate::InputBatch::default();
         let mut batch = Batch::default();
         if let Some(expected) = source.expected_events() {
-            // A damaged count must not reserve more than the events can fill.
-            batch.columns.reserve(expected.min(1 << 27) as usize);
+            // A damaged count must not reserve more than the events can fill. Forks and joins make a few more events.
+            let expected = expected.min(1 << 27) as usize;
+            batch.columns.reserve(expected + expected / 64);
         }
         while source.next_batch(&mut input)? {
             lowering.lower(source.names(), &input, &mut batch)?;
