@@ -96,6 +96,20 @@ fn hash(name: &[u8]) -> u64 {
     hasher.finish()
 }
 
+/// Whether two names are the same. Most are short: two overlapping words, and no call.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match a.len() {
+        8..=16 => a.first_chunk::<8>() == b.first_chunk::<8>() && a.last_chunk::<8>() == b.last_chunk::<8>(),
+        4..8 => a.first_chunk::<4>() == b.first_chunk::<4>() && a.last_chunk::<4>() == b.last_chunk::<4>(),
+        2..4 => a.first_chunk::<2>() == b.first_chunk::<2>() && a.last_chunk::<2>() == b.last_chunk::<2>(),
+        _ => a == b,
+    }
+}
+
 impl NameTable {
     /// How many names there are.
     pub fn len(&self) -> usize {
@@ -126,7 +140,7 @@ impl NameTable {
     /// The number of a name that is already known.
     #[inline]
     pub fn lookup(&self, name: &[u8]) -> Option<u32> {
-        self.index.find(hash(name), |&id| self.bytes(id as usize) == name).copied()
+        self.index.find(hash(name), |&id| same(self.bytes(id as usize), name)).copied()
     }
 
     /// The number of `name`, new or known; `Err` says why it cannot be taken.
@@ -375,6 +389,20 @@ mod tests {
         let id = names.intern_location_in("bank.c:9", "deposit").unwrap();
         let place = names.location(id);
         assert_eq!((place.file, place.line, place.function), (Some("bank.c"), Some(9), Some("deposit")));
+    }
+
+    #[test]
+    fn names_of_every_length_differ_if_one_byte_does() {
+        for len in 0..40 {
+            let name = vec![b'a'; len];
+            assert!(same(&name, &name.clone()));
+            assert!(!same(&name, &vec![b'a'; len + 1]));
+            for at in 0..len {
+                let mut other = name.clone();
+                other[at] = b'b';
+                assert!(!same(&name, &other), "{len} {at}");
+            }
+        }
     }
 
     #[test]

@@ -205,16 +205,20 @@ fn parse_line(names: &mut Names, last: &mut (Vec<u8>, u32), line: &[u8], number:
 #[inline]
 fn find(byte: u8, text: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
-    let (words, rest) = text.as_chunks::<8>();
-    for (i, word) in words.iter().enumerate() {
+    let find_in = |word: &[u8; 8]| {
         let differs = u64::from_le_bytes(*word) ^ (ONES * u64::from(byte));
         // The highest bit of every byte that does not differ, and perhaps of later ones.
         let equal = differs.wrapping_sub(ONES) & !differs & (ONES << 7);
-        if equal != 0 {
-            return Some(8 * i + equal.trailing_zeros() as usize / 8);
+        (equal != 0).then(|| equal.trailing_zeros() as usize / 8)
+    };
+    let Some(last) = text.last_chunk::<8>() else { return text.iter().position(|&found| found == byte) };
+    for (i, word) in text.as_chunks::<8>().0.iter().enumerate() {
+        if let Some(at) = find_in(word) {
+            return Some(8 * i + at);
         }
     }
-    rest.iter().position(|&found| found == byte).map(|at| text.len() - rest.len() + at)
+    // Overlaps what was looked at already, where it is not.
+    find_in(last).map(|at| text.len() - 8 + at)
 }
 
 /// A field without surrounding blanks, and what follows its bar, if there is one.
