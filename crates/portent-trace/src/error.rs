@@ -89,6 +89,12 @@ pub enum Problem {
         /// The name.
         name: String,
     },
+    /// A location with the character that separates a location from its function inside Portent.
+    #[error("the location {found:?} contains the control character U+001F; expected text without it")]
+    ControlInLocation {
+        /// The location.
+        found: String,
+    },
     /// An operation nobody knows.
     #[error(
         "unknown operation {op:?}; expected one of r w u acq rel fork join begin end branch or Portent's extensions"

@@ -164,7 +164,7 @@ impl InputOp {
     /// Whether the operation is a memory access.
     #[inline]
     pub fn is_access(self) -> bool {
-        self.code() < 24
+        u32::from(self.code()) < ACCESS_CODES
     }
 }
 
@@ -215,6 +215,10 @@ pub struct InputBatch {
     loc: Vec<LocId>,
 }
 
+/// Operations below this code are reads that do not write.
+pub(crate) const READ_CODES: u32 = 8;
+/// Operations below this code are accesses.
+pub(crate) const ACCESS_CODES: u32 = 24;
 pub(crate) const HAS_VALUE: u32 = 1 << 9;
 pub(crate) const THREAD_SHIFT: u32 = 10;
 
@@ -226,6 +230,48 @@ pub(crate) struct InputColumns<'a> {
     /// Zero where there is no value.
     pub(crate) value: &'a mut [i64],
     pub(crate) loc: &'a mut [LocId],
+}
+
+/// How many numbers, from the first on, are `good`. Looks at sixteen at once, without a branch for each.
+#[inline]
+pub(crate) fn prefix(numbers: &[u32], good: impl Fn(u32) -> bool) -> usize {
+    let (blocks, _) = numbers.as_chunks::<16>();
+    let all_good = |block: &&[u32; 16]| block.iter().fold(true, |all, &number| all & good(number));
+    let whole = 16 * blocks.iter().take_while(all_good).count();
+    whole + numbers[whole..].iter().take_while(|&&number| good(number)).count()
+}
+
+/// Consecutive accesses of a batch, in columns of equal length.
+#[derive(Clone, Copy)]
+pub(crate) struct AccessRun<'a> {
+    /// Operation code, [`HAS_VALUE`], and the thread from [`THREAD_SHIFT`] on.
+    pub(crate) meta: &'a [u32],
+    pub(crate) object: &'a [u32],
+    pub(crate) value: &'a [i64],
+    pub(crate) loc: &'a [LocId],
+}
+
+impl<'a> AccessRun<'a> {
+    pub(crate) fn len(&self) -> usize {
+        self.meta.len()
+    }
+    /// Its first `len` events.
+    pub(crate) fn first(self, len: usize) -> AccessRun<'a> {
+        AccessRun {
+            meta: &self.meta[..len],
+            object: &self.object[..len],
+            value: &self.value[..len],
+            loc: &self.loc[..len],
+        }
+    }
+    /// Whether any of them has a value.
+    pub(crate) fn has_values(&self) -> bool {
+        self.meta.iter().fold(0, |all, meta| all | meta) & HAS_VALUE != 0
+    }
+    /// The value of each, where it has one.
+    pub(crate) fn values(&self) -> impl ExactSizeIterator<Item = Option<i64>> {
+        self.meta.iter().zip(self.value).map(|(&meta, &value)| (meta & HAS_VALUE != 0).then_some(value))
+    }
 }
 
 impl InputBatch {
@@ -280,6 +326,17 @@ impl InputBatch {
             object: self.object[i],
             value: (meta & HAS_VALUE != 0).then_some(self.value[i]),
             loc: self.loc[i],
+        }
+    }
+    /// The columns of a run of accesses that starts at event `from`: empty if that is no access.
+    pub(crate) fn accesses(&self, from: usize) -> AccessRun<'_> {
+        let metas = &self.meta[from..];
+        let len = prefix(metas, |meta| meta & (HAS_VALUE - 1) < ACCESS_CODES);
+        AccessRun {
+            meta: &metas[..len],
+            object: &self.object[from..from + len],
+            value: &self.value[from..from + len],
+            loc: &self.loc[from..from + len],
         }
     }
     /// The events of the batch.

@@ -96,6 +96,20 @@ fn hash(name: &[u8]) -> u64 {
     hasher.finish()
 }
 
+/// Whether two names are the same. Most are short: two overlapping words, and no call.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match a.len() {
+        8..=16 => a.first_chunk::<8>() == b.first_chunk::<8>() && a.last_chunk::<8>() == b.last_chunk::<8>(),
+        4..8 => a.first_chunk::<4>() == b.first_chunk::<4>() && a.last_chunk::<4>() == b.last_chunk::<4>(),
+        2..4 => a.first_chunk::<2>() == b.first_chunk::<2>() && a.last_chunk::<2>() == b.last_chunk::<2>(),
+        _ => a == b,
+    }
+}
+
 impl NameTable {
     /// How many names there are.
     pub fn len(&self) -> usize {
@@ -113,6 +127,12 @@ impl NameTable {
         let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
         &self.text[start..self.ends[id] as usize]
     }
+    /// Like [`NameTable::get`], without looking where characters begin.
+    #[inline]
+    fn bytes(&self, id: usize) -> &[u8] {
+        let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
+        &self.text.as_bytes()[start..self.ends[id] as usize]
+    }
     /// Every name, in the order of its number.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).map(|id| self.get(id))
@@ -120,7 +140,7 @@ impl NameTable {
     /// The number of a name that is already known.
     #[inline]
     pub fn lookup(&self, name: &[u8]) -> Option<u32> {
-        self.index.find(hash(name), |&id| self.get(id as usize).as_bytes() == name).copied()
+        self.index.find(hash(name), |&id| same(self.bytes(id as usize), name)).copied()
     }
 
     /// The number of `name`, new or known; `Err` says why it cannot be taken.
@@ -278,8 +298,19 @@ impl Names {
     pub fn intern_location(&mut self, text: &[u8]) -> Result<LocId, Problem> {
         match parse_canonical_number(text).and_then(LocId::from_number) {
             Some(loc) => Ok(loc),
-            None => self.intern_location_entry(text),
+            // A text that is known was looked at when it came first.
+            None => match self.locations.lookup(text).and_then(|id| LocId::from_index(id as usize)) {
+                Some(loc) => Ok(loc),
+                None => self.new_location(text),
+            },
         }
+    }
+    #[cold]
+    fn new_location(&mut self, text: &[u8]) -> Result<LocId, Problem> {
+        if text.contains(&(FUNCTION_MARK as u8)) {
+            return Err(Problem::ControlInLocation { found: lossy(text) });
+        }
+        self.intern_location_entry(text)
     }
     /// The location `text` inside `function`.
     pub fn intern_location_in(&mut self, text: &str, function: &str) -> Result<LocId, Problem> {
@@ -320,6 +351,10 @@ impl std::fmt::Debug for Names {
     }
 }
 
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(80)]).into_owned()
+}
+
 /// A decimal number that prints the way it was written: no sign, no leading zero, at most ten digits.
 #[inline]
 fn parse_canonical_number(text: &[u8]) -> Option<u64> {
@@ -354,6 +389,20 @@ mod tests {
         let id = names.intern_location_in("bank.c:9", "deposit").unwrap();
         let place = names.location(id);
         assert_eq!((place.file, place.line, place.function), (Some("bank.c"), Some(9), Some("deposit")));
+    }
+
+    #[test]
+    fn names_of_every_length_differ_if_one_byte_does() {
+        for len in 0..40 {
+            let name = vec![b'a'; len];
+            assert!(same(&name, &name.clone()));
+            assert!(!same(&name, &vec![b'a'; len + 1]));
+            for at in 0..len {
+                let mut other = name.clone();
+                other[at] = b'b';
+                assert!(!same(&name, &other), "{len} {at}");
+            }
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The kernel trace: columns of events, immutable once built, well-formed by construction.
 //!
-//! Memory per event: 12 bytes (operation, thread, object, location), 4 more where the trace has values, 4 more where
-//! lowering moved events (forks under way, re-entrant locks), and nothing else. Values that do not fit 31 bits cost
-//! another 8.
+//! Memory per event: 12 bytes (operation, thread, object, location) and 4 more where the trace has values. Values that do
+//! not fit 31 bits cost another 8, and so does every place where lowering made more or fewer events than there were (a
+//! fork, an inner acquire, a wide access).
 
 use crate::error::{Problem, TraceError};
 use crate::event::{Event, Op};
 use crate::ids::{CondId, EventId, Id, LocId, LockId, PairingId, ThreadId, TokenId, VarId};
-use crate::input::InputSource;
+use crate::input::{AccessRun, InputSource, THREAD_SHIFT};
 use crate::lower::{Layout, Lowering};
 use crate::names::{Names, ObjectClass};
 use std::borrow::Cow;
@@ -72,9 +72,40 @@ struct Columns {
     object: Vec<u32>,
     loc: Vec<LocId>,
     values: Values,
-    /// Input event of each event; empty while it is `base + i`.
-    origin: Vec<u32>,
-    base: u32,
+    origins: Origins,
+}
+
+/// Which input event each event came from: runs, because neighbours mostly come from neighbours.
+#[derive(Clone, Debug, Default)]
+struct Origins {
+    /// Where a run starts (an event) and the input event that one came from; each later one came from the next.
+    runs: Vec<(u32, u32)>,
+    /// The input event that continues the last run.
+    next: u32,
+}
+
+impl Origins {
+    /// Notes that `count` events from number `at` on came from input events from `origin` on, one from each.
+    #[inline]
+    fn push(&mut self, at: usize, origin: u32, count: u32) {
+        if at == 0 || origin != self.next {
+            self.runs.push((at as u32, origin));
+        }
+        self.next = origin.wrapping_add(count);
+    }
+    /// The input event that event `at` came from; 0 if there is no such event.
+    #[inline]
+    fn get(&self, at: usize) -> u32 {
+        let after = self.runs.partition_point(|(start, _)| *start as usize <= at);
+        after.checked_sub(1).map_or(0, |last| self.runs[last].1 + (at as u32 - self.runs[last].0))
+    }
+    /// How many of `len` events came from input events before `bound`.
+    fn before(&self, bound: u32, len: usize) -> usize {
+        let after = self.runs.partition_point(|(_, origin)| *origin < bound);
+        let Some(&(start, origin)) = after.checked_sub(1).and_then(|last| self.runs.get(last)) else { return 0 };
+        let end = self.runs.get(after).map_or(len, |(start, _)| *start as usize);
+        end.min(start as usize + (bound - origin) as usize)
+    }
 }
 
 impl Columns {
@@ -82,22 +113,27 @@ impl Columns {
     fn push(&mut self, thread: ThreadId, op: Op, value: Option<i64>, loc: LocId, origin: u32) {
         let at = self.meta.len();
         let (code, object) = op.pack();
-        if at == 0 {
-            self.base = origin;
-        } else if !self.origin.is_empty() {
-            self.origin.push(origin);
-        } else if self.base.wrapping_add(at as u32) != origin {
-            self.origin.extend((0..at as u32).map(|i| self.base + i));
-            self.origin.push(origin);
-        }
+        self.origins.push(at, origin, 1);
         self.meta.push(u32::from(code) | thread.0 << 8);
         self.object.push(object);
         self.loc.push(loc);
         self.values.push(at, value);
     }
-    #[inline]
-    fn origin(&self, at: usize) -> u32 {
-        if self.origin.is_empty() { self.base + at as u32 } else { self.origin[at] }
+    /// Appends accesses that keep their objects, the first of which came from input event `origin`, each from its own.
+    fn push_accesses(&mut self, run: &AccessRun<'_>, origin: u32) {
+        let at = self.meta.len();
+        if run.len() > 0 {
+            self.origins.push(at, origin, run.len() as u32);
+        }
+        // The codes of accesses are the same before and after lowering.
+        self.meta.extend(run.meta.iter().map(|meta| (meta & 0xff) | (meta >> THREAD_SHIFT << 8)));
+        self.object.extend_from_slice(run.object);
+        self.loc.extend_from_slice(run.loc);
+        if run.has_values() {
+            run.values().enumerate().for_each(|(i, value)| self.values.push(at + i, value));
+        } else if !self.values.packed.is_empty() {
+            self.values.packed.resize(at + run.len(), Values::NONE);
+        }
     }
     #[inline]
     fn op(&self, at: usize) -> Op {
@@ -113,7 +149,7 @@ impl Columns {
         self.loc.clear();
         self.values.packed.clear();
         self.values.large.clear();
-        self.origin.clear();
+        self.origins.runs.clear();
     }
     fn reserve(&mut self, events: usize) {
         self.meta.reserve_exact(events);
@@ -122,8 +158,8 @@ impl Columns {
     }
     /// How many bytes the columns hold.
     fn bytes(&self) -> usize {
-        4 * (self.meta.len() + self.object.len() + self.loc.len() + self.values.packed.len() + self.origin.len())
-            + 8 * self.values.large.len()
+        4 * (self.meta.len() + self.object.len() + self.loc.len() + self.values.packed.len())
+            + 8 * (self.values.large.len() + self.origins.runs.len())
     }
 }
 
@@ -154,6 +190,10 @@ impl Batch {
     pub(crate) fn push(&mut self, thread: ThreadId, op: Op, value: Option<i64>, loc: LocId, origin: u32) {
         self.columns.push(thread, op, value, loc, origin);
     }
+    /// Appends accesses that keep their objects, the first of which came from input event `origin`, each from its own.
+    pub(crate) fn push_accesses(&mut self, run: &AccessRun<'_>, origin: u32) {
+        self.columns.push_accesses(run, origin);
+    }
     /// How many events it holds.
     #[inline]
     pub fn len(&self) -> usize {
@@ -181,7 +221,7 @@ impl Batch {
     /// The number of the input event that the `i`-th event came from.
     #[inline]
     pub fn input_index(&self, i: usize) -> u32 {
-        self.columns.origin(i)
+        self.columns.origins.get(i)
     }
     /// The waits that a notify ended and whose wake is in this batch.
     pub fn pairings(&self) -> &[Pairing] {
@@ -225,8 +265,9 @@ impl Trace {
         let mut input = crate::InputBatch::default();
         let mut batch = Batch::default();
         if let Some(expected) = source.expected_events() {
-            // A damaged count must not reserve more than the events can fill.
-            batch.columns.reserve(expected.min(1 << 27) as usize);
+            // A damaged count must not reserve more than the events can fill. Forks and joins make a few more events.
+            let expected = expected.min(1 << 27) as usize;
+            batch.columns.reserve(expected + expected / 64);
         }
         while source.next_batch(&mut input)? {
             lowering.lower(source.names(), &input, &mut batch)?;
@@ -249,9 +290,11 @@ impl Trace {
             batch.columns.object[event.index()] = object;
         }
         let mut sender_start = vec![0u32; tokens + 1];
-        let sends =
-            || (0..batch.len()).filter_map(|i| if let Op::Send(k) = batch.columns.op(i) { Some((i, k)) } else { None });
-        for (_, token) in sends() {
+        let (send, _) = Op::Send(TokenId(0)).pack();
+        let metas = batch.columns.meta.iter().enumerate().filter(|(_, meta)| **meta as u8 == send);
+        let sends: Vec<(EventId, TokenId)> =
+            metas.map(|(i, _)| (EventId(i as u32), TokenId(batch.columns.object[i]))).collect();
+        for (_, token) in &sends {
             sender_start[token.index() + 1] += 1;
         }
         for k in 0..tokens {
@@ -259,8 +302,8 @@ impl Trace {
         }
         let mut next = sender_start.clone();
         let mut senders = vec![EventId(0); sender_start[tokens] as usize];
-        for (i, token) in sends() {
-            senders[next[token.index()] as usize] = EventId(i as u32);
+        for (event, token) in sends {
+            senders[next[token.index()] as usize] = event;
             next[token.index()] += 1;
         }
         let mut by_notify: Vec<PairingId> = (0..batch.pairings.len()).map(PairingId::new).collect();
@@ -314,13 +357,7 @@ impl Trace {
     ///
     /// Among them may be events of other threads: a join also ends the joined thread.
     pub fn lowered(&self, input: u32) -> std::ops::Range<usize> {
-        let at = |bound: u32| {
-            if self.batch.columns.origin.is_empty() {
-                (bound.saturating_sub(self.batch.columns.base) as usize).min(self.len())
-            } else {
-                self.batch.columns.origin.partition_point(|&origin| origin < bound)
-            }
-        };
+        let at = |bound: u32| self.batch.columns.origins.before(bound, self.len());
         at(input)..at(input.saturating_add(1))
     }
     /// The input events that became no kernel event, in input order, with their threads.
@@ -418,7 +455,7 @@ mod tests {
     #[test]
     fn a_trace_without_values_and_forks_costs_twelve_bytes_per_event() {
         let trace = Trace::from_std("T1|w(x)|1\nT2|r(x)|2\nT1|acq(l)|3\nT1|rel(l)|4\n").unwrap();
-        assert_eq!(trace.bytes_per_event(), 12.0);
+        assert_eq!(trace.bytes_per_event(), 12.0 + 8.0 / 4.0, "and eight bytes for the whole trace");
         assert_eq!(trace.input_index(EventId(3)), 3);
         assert_eq!(trace.lowered(2), 2..3);
     }
@@ -430,6 +467,7 @@ mod tests {
         assert_eq!(inputs, [0, 1, 1, 4]);
         assert_eq!(trace.lowered(1), 1..3);
         assert!(trace.lowered(2).is_empty());
+        assert_eq!((trace.lowered(0), trace.lowered(4), trace.lowered(9)), (0..1, 3..4, 4..4));
         assert_eq!(trace.skipped_inputs().iter().map(|s| s.0).collect::<Vec<_>>(), [2, 3]);
     }
 }

@@ -8,7 +8,7 @@ use crate::event::{ReadOrder, UpdateOrder, WriteOrder};
 use crate::ids::{LocId, ThreadId};
 use crate::input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress};
 use crate::names::{Names, ObjectClass};
-use memchr::{memchr, memrchr};
+use memchr::memchr;
 use std::io::Read;
 
 /// The longest line that is read.
@@ -24,6 +24,8 @@ pub struct StdReader<R> {
     end: usize,
     at_end: bool,
     names: Names,
+    /// Name and number of the thread of the last event; empty before the first.
+    last_thread: (Vec<u8>, u32),
     /// Lines parsed so far.
     lines: u64,
     /// Events parsed so far.
@@ -44,6 +46,7 @@ impl<R: Read> StdReader<R> {
             end: 0,
             at_end: false,
             names: Names::default(),
+            last_thread: (Vec::new(), 0),
             lines: 0,
             events: 0,
             bytes: 0,
@@ -119,7 +122,7 @@ impl<R: Read> StdReader<R> {
                 skipped += 1;
                 continue;
             }
-            match parse_line(&mut self.names, line, self.lines) {
+            match parse_line(&mut self.names, &mut self.last_thread, line, self.lines) {
                 Ok(event) => {
                     if skipped > 0 {
                         skips.push((batch.len() as u32, std::mem::take(&mut skipped)));
@@ -166,8 +169,9 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(shown).into_owned()
 }
 
-fn parse_line(names: &mut Names, line: &[u8], number: u64) -> Result<InputEvent, Problem> {
-    let Some(bar) = memchr(b'|', line) else { return Err(Problem::MissingField { found: lossy(line) }) };
+/// Parses one line. `last` is the name and number of the thread of the line before it: mostly it is the same.
+fn parse_line(names: &mut Names, last: &mut (Vec<u8>, u32), line: &[u8], number: u64) -> Result<InputEvent, Problem> {
+    let Some(bar) = find(b'|', line) else { return Err(Problem::MissingField { found: lossy(line) }) };
     let thread = line[..bar].trim_ascii_end();
     let rest = &line[bar + 1..];
     if thread.is_empty() {
@@ -180,7 +184,14 @@ fn parse_line(names: &mut Names, line: &[u8], number: u64) -> Result<InputEvent,
         return Err(Problem::TooManyFields);
     }
     let (op, object) = parse_call(names, call)?;
-    let thread = names.intern(ObjectClass::Thread, thread)?;
+    let thread = match last {
+        (text, id) if text == thread => *id,
+        last => {
+            last.1 = names.intern(ObjectClass::Thread, thread)?;
+            thread.clone_into(&mut last.0);
+            last.1
+        }
+    };
     let loc = match location {
         [] => line_location(names, number)?,
         text => names.intern_location(text)?,
@@ -189,10 +200,31 @@ fn parse_line(names: &mut Names, line: &[u8], number: u64) -> Result<InputEvent,
     Ok(InputEvent { thread: ThreadId(thread), op, object, value, loc })
 }
 
+/// Where a byte first stands in a text that is short: eight bytes at a time, which beats a call into a search made for
+/// long ones.
+#[inline]
+fn find(byte: u8, text: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let find_in = |word: &[u8; 8]| {
+        let differs = u64::from_le_bytes(*word) ^ (ONES * u64::from(byte));
+        // The highest bit of every byte that does not differ, and perhaps of later ones.
+        let equal = differs.wrapping_sub(ONES) & !differs & (ONES << 7);
+        (equal != 0).then(|| equal.trailing_zeros() as usize / 8)
+    };
+    let Some(last) = text.last_chunk::<8>() else { return text.iter().position(|&found| found == byte) };
+    for (i, word) in text.as_chunks::<8>().0.iter().enumerate() {
+        if let Some(at) = find_in(word) {
+            return Some(8 * i + at);
+        }
+    }
+    // Overlaps what was looked at already, where it is not.
+    find_in(last).map(|at| text.len() - 8 + at)
+}
+
 /// A field without surrounding blanks, and what follows its bar, if there is one.
 #[inline]
 fn split_field(text: &[u8]) -> (&[u8], Option<&[u8]>) {
-    match memchr(b'|', text) {
+    match find(b'|', text) {
         Some(bar) => (text[..bar].trim_ascii(), Some(&text[bar + 1..])),
         None => (text.trim_ascii(), None),
     }
@@ -207,13 +239,12 @@ fn line_location(names: &mut Names, line: u64) -> Result<LocId, Problem> {
 
 #[inline]
 fn parse_call(names: &mut Names, call: &[u8]) -> Result<(InputOp, u32), Problem> {
-    let (op, argument) = match memchr(b'(', call) {
+    let (op, argument) = match call.iter().position(|&byte| byte == b'(') {
         None => (call, None),
-        Some(open) => {
-            let close = memrchr(b')', call).filter(|&close| close + 1 == call.len() && close > open);
-            let Some(close) = close else { return Err(Problem::BadArgument { found: lossy(call) }) };
-            (&call[..open], Some(call[open + 1..close].trim_ascii()))
-        }
+        Some(open) => match &call[open + 1..] {
+            [argument @ .., b')'] => (&call[..open], Some(argument.trim_ascii())),
+            _ => return Err(Problem::BadArgument { found: lossy(call) }),
+        },
     };
     let op = match op {
         b"r" => InputOp::Read(ReadOrder::Plain),
@@ -234,7 +265,7 @@ fn parse_call(names: &mut Names, call: &[u8]) -> Result<(InputOp, u32), Problem>
 
 #[cold]
 fn parse_rare_op(op: &[u8]) -> Result<InputOp, Problem> {
-    let Some(dot) = memchr(b'.', op) else {
+    let Some(dot) = find(b'.', op) else {
         return InputOp::from_text(op).ok_or_else(|| Problem::UnknownOp { op: lossy(op) });
     };
     let order = &op[dot + 1..];
@@ -370,6 +401,19 @@ mod tests {
         let found = reader.next_batch(&mut InputBatch::default()).unwrap_err();
         assert_eq!(found.position, Position::Line(2));
         assert!(matches!(found.problem, Problem::BadUtf8));
+    }
+
+    #[test]
+    fn a_byte_is_found_wherever_it_stands() {
+        for len in 0..40 {
+            for at in 0..len {
+                let mut text = vec![b'|' + 1; len];
+                text[at..].fill(b'|');
+                assert_eq!(find(b'|', &text), Some(at));
+                text[at..].fill(b'|' - 1);
+                assert_eq!(find(b'|', &text), None);
+            }
+        }
     }
 
     #[test]

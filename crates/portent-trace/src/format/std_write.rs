@@ -26,6 +26,8 @@ pub struct StdWriter<W: Write> {
     out: W,
     dialect: Dialect,
     layout: Layout,
+    /// Room for one line, empty between lines.
+    line: Vec<u8>,
     /// What was dropped or changed, with counts.
     notes: BTreeMap<String, u64>,
 }
@@ -33,7 +35,7 @@ pub struct StdWriter<W: Write> {
 impl<W: Write> StdWriter<W> {
     /// Writes to `out` the events of a trace whose variables are cut so.
     pub fn new(out: W, dialect: Dialect, layout: Layout) -> Self {
-        Self { out, dialect, layout, notes: BTreeMap::new() }
+        Self { out, dialect, layout, line: Vec::new(), notes: BTreeMap::new() }
     }
 
     /// Writes the events of a batch.
@@ -118,32 +120,39 @@ impl<W: Write> StdWriter<W> {
         suffix: &str,
         object: Option<&str>,
     ) -> Result<(), TraceError> {
-        let thread = self.field(names.thread(event.thread));
-        let place = names.location(event.loc);
-        write!(self.out, "{thread}|{op}{suffix}")?;
+        let mut line = std::mem::take(&mut self.line);
+        line.extend_from_slice(self.field(names.thread(event.thread)).as_bytes());
+        line.push(b'|');
+        line.extend_from_slice(op.as_bytes());
+        line.extend_from_slice(suffix.as_bytes());
         if let Some(object) = object {
-            let object = self.field(object);
-            write!(self.out, "({object})")?;
+            line.push(b'(');
+            line.extend_from_slice(self.field(object).as_bytes());
+            line.push(b')');
         }
+        line.push(b'|');
+        let place = names.location(event.loc);
         match place.text {
-            Some(text) => {
-                let text = self.field(text);
-                write!(self.out, "|{text}")?;
-            }
-            None => write!(self.out, "|{place}")?,
+            Some(text) => line.extend_from_slice(self.field(text).as_bytes()),
+            None => write!(line, "{place}")?,
         }
         if let Some(value) = event.value {
-            write!(self.out, "|{value}")?;
+            write!(line, "|{value}")?;
         }
-        self.out.write_all(b"\n")?;
-        Ok(())
+        line.push(b'\n');
+        let result = self.out.write_all(&line);
+        line.clear();
+        self.line = line;
+        Ok(result?)
     }
 
     /// A name as a field: what would end the field, the line, or be trimmed away is percent-encoded.
     fn field<'n>(&mut self, name: &'n str) -> Cow<'n, str> {
-        let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_whitespace());
-        let bad = |c: char| matches!(c, '|' | '\n' | '\r');
-        if !name.contains(bad) && !name.starts_with('#') && !edge(name.chars().next()) && !edge(name.chars().last()) {
+        let bytes = name.as_bytes();
+        let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_whitespace);
+        let is_bad = |byte: u8| matches!(byte, b'|' | b'\n' | b'\r');
+        let bad_inside = bytes.iter().fold(false, |any, &byte| any | is_bad(byte));
+        if !bad_inside && bytes.first() != Some(&b'#') && !edge(bytes.first()) && !edge(bytes.last()) {
             return name.into();
         }
         self.note("names percent-encoded");
@@ -151,7 +160,7 @@ impl<W: Write> StdWriter<W> {
         let mut encoded = String::new();
         for (i, c) in name.chars().enumerate() {
             let blank_edge = (i == 0 || i == last) && c.is_ascii_whitespace();
-            if bad(c) || blank_edge || (i == 0 && c == '#') {
+            if matches!(c, '|' | '\n' | '\r') || blank_edge || (i == 0 && c == '#') {
                 encoded.push_str(&format!("%{:02X}", c as u32));
             } else {
                 encoded.push(c);

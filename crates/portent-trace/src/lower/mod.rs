@@ -32,7 +32,9 @@ pub use locks::HeldLock;
 use crate::error::{Malformed, Problem, TraceError};
 use crate::event::{Mode, Op, Reach};
 use crate::ids::{BlockId, CondId, EventId, Id, ThreadId, TokenId, VarId};
-use crate::input::{InputBatch, InputEvent, InputOp, InputSource};
+use crate::input::{
+    AccessRun, HAS_VALUE, InputBatch, InputEvent, InputOp, InputSource, READ_CODES, THREAD_SHIFT, prefix,
+};
 use crate::names::{Names, ObjectClass};
 use crate::trace::{Batch, EventSource, checked_event};
 use layout::low_bytes;
@@ -98,11 +100,73 @@ impl Lowering {
 
     /// Lowers the events of `input`, appending to `out`; the error is the first offence, at its position.
     pub fn lower(&mut self, names: &Names, input: &InputBatch, out: &mut Batch) -> Result<(), TraceError> {
-        for i in 0..input.len() {
-            let event = input.get(i);
-            self.lower_one(names, event, out).map_err(|problem| TraceError::at(input.position(i), problem))?;
+        let mut i = 0;
+        while i < input.len() {
+            i += self.lower_accesses(names, input.accesses(i), out);
+            if i < input.len() {
+                let event = input.get(i);
+                self.lower_one(names, event, out).map_err(|problem| TraceError::at(input.position(i), problem))?;
+                i += 1;
+            }
         }
         Ok(())
+    }
+
+    /// Lowers accesses in bulk, column by column, as far as there is nothing to be said about them; how many that are.
+    ///
+    /// Most events of most traces are accesses of whole variables by threads that run: each becomes one event, and all
+    /// there is to check is that it reads what was last written.
+    fn lower_accesses(&mut self, names: &Names, run: AccessRun<'_>, out: &mut Batch) -> usize {
+        let room = (EventId::MAX_INDEX as u64).saturating_sub(self.events.max(self.inputs));
+        if !self.layout.is_identity() || run.len() as u64 > room {
+            return 0;
+        }
+        let mut len = self.running(run.meta);
+        let defined = names.count(ObjectClass::Variable);
+        if run.object[..len].iter().fold(0, |most, &object| most.max(object)) as usize >= defined {
+            len = run.object.iter().position(|&object| object as usize >= defined).unwrap_or(len).min(len);
+        }
+        let run = run.first(len);
+        // As long as no value is known, none can be wrong.
+        let run =
+            if self.memory.is_empty() && !run.has_values() { run } else { run.first(self.remember(run, defined)) };
+        out.push_accesses(&run, self.inputs as u32);
+        self.events += run.len() as u64;
+        self.inputs += run.len() as u64;
+        run.len()
+    }
+
+    /// How many of these events, from the first on, belong to threads that run.
+    fn running(&self, metas: &[u32]) -> usize {
+        let mut at = 0;
+        while at < metas.len() {
+            let thread = metas[at] >> THREAD_SHIFT;
+            if !self.is_running(ThreadId(thread)) {
+                break;
+            }
+            at += prefix(&metas[at..], |meta| meta >> THREAD_SHIFT == thread);
+        }
+        at
+    }
+
+    /// Notes what accesses of variables below `defined` write, up to the first that reads something else than was last
+    /// written; how many that are.
+    fn remember(&mut self, run: AccessRun<'_>, defined: usize) -> usize {
+        let most = run.object.iter().fold(0, |most, &object| most.max(object)) as usize;
+        if most >= self.memory.len() {
+            self.memory.resize((most + 1).next_power_of_two().min(defined), None);
+        }
+        let memory = &mut self.memory[..];
+        let is_wrong = |((&meta, &object), value): ((&u32, &u32), Option<i64>)| {
+            let slot = &mut memory[object as usize];
+            if meta & (HAS_VALUE - 1) < READ_CODES {
+                slot.is_some() && value.is_some() && *slot != value
+            } else {
+                *slot = value;
+                false
+            }
+        };
+        run.meta.iter().zip(run.object).zip(run.values()).position(is_wrong).unwrap_or(run.len())
     }
 
     #[inline]

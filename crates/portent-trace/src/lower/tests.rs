@@ -1,5 +1,7 @@
 //! What each recorded operation becomes, and every way a trace can be malformed.
 
+use crate::generate::{Config, Generator};
+use crate::{Batch, Event, Layout, Lowering};
 use crate::{
     ByteRange, InputBatch, InputEvent, InputOp, InputSource, LocId, Progress, ReadOrder, ThreadId, WriteOrder,
 };
@@ -345,4 +347,53 @@ fn events_that_name_nothing_defined_are_refused() {
     source.events[0].thread = ThreadId::new(9);
     let found = Trace::from_input(&mut source).unwrap_err();
     assert!(matches!(found.problem, Problem::Malformed(Malformed::Undefined { what: "thread", id: 9 })), "{found}");
+}
+
+/// What a trace becomes event by event, without the short cut for runs of accesses, up to its first offence.
+fn one_by_one(names: &Names, inputs: &[InputEvent]) -> (Vec<(Event, u32)>, Option<String>) {
+    let mut lowering = Lowering::new(Layout::of(names).unwrap());
+    let mut out = Batch::default();
+    let mut offence = None;
+    for &event in inputs {
+        if let Err(problem) = lowering.lower_one(names, event, &mut out) {
+            offence = Some(problem.to_string());
+            break;
+        }
+    }
+    (out.iter().enumerate().map(|(i, event)| (event, out.input_index(i))).collect(), offence)
+}
+
+fn in_bulk(names: &Names, inputs: &[InputEvent]) -> (Vec<(Event, u32)>, Option<String>) {
+    let mut lowering = Lowering::new(Layout::of(names).unwrap());
+    let (mut input, mut out) = (InputBatch::default(), Batch::default());
+    inputs.iter().for_each(|&event| input.push(event));
+    let offence = lowering.lower(names, &input, &mut out).err().map(|error| error.problem.to_string());
+    (out.iter().enumerate().map(|(i, event)| (event, out.input_index(i))).collect(), offence)
+}
+
+#[test]
+fn accesses_in_bulk_become_what_they_become_one_by_one() {
+    let mut offences = 0;
+    for seed in 0..400 {
+        let values = [0.0, 0.02, 1.0][seed as usize % 3];
+        let config = Config { seed, events: 600, values, updates: 0.1, reentrant: 0.2, ..Config::default() };
+        let mut source = Generator::new(config).unwrap();
+        let (mut inputs, mut batch) = (Vec::new(), InputBatch::default());
+        while source.next_batch(&mut batch).unwrap() {
+            inputs.extend(batch.iter());
+        }
+        // Every other trace has something wrong somewhere: a value, an object or a thread.
+        let at = seed as usize * 7919 % inputs.len();
+        match seed % 8 {
+            1 => inputs[at].value = Some(-1),
+            3 => inputs[at].object += 64,
+            5 => inputs[at].thread = ThreadId::new(2 + at),
+            7 => inputs.swap(at, 599 - at),
+            _ => {}
+        }
+        let expected = one_by_one(source.names(), &inputs);
+        assert_eq!(in_bulk(source.names(), &inputs), expected, "seed {seed}");
+        offences += u32::from(expected.1.is_some());
+    }
+    assert!((50..200).contains(&offences), "{offences}");
 }
