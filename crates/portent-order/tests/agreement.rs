@@ -5,7 +5,7 @@
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Goal, Kind, Model, Verdict, Writer, brute, check};
 use portent_trace::generate::{TinyShape, tiny, tiny_std};
-use portent_trace::{EventId, Trace};
+use portent_trace::{EventId, Op, Trace};
 
 #[derive(Default, Debug)]
 struct Count {
@@ -162,6 +162,52 @@ fn answering_all_races_at_once_agrees_with_the_oracle() {
             let goals = brute::candidates(&trace, Kind::Race).into_iter();
             let mut truth: Vec<Goal> = goals
                 .filter(|g| matches!(g, Goal::Race { second, .. } if *second >= from))
+                .filter(|g| brute::decide(&trace, model, g).is_some())
+                .collect();
+            truth.sort();
+            assert_eq!(found, truth, "seed {seed}, {model}\n{}", tiny_std(seed, shape));
+        }
+    }
+}
+
+#[test]
+fn answering_all_atomicity_violations_at_once_agrees_with_the_oracle() {
+    let shapes: Vec<TinyShape> = TinyShape::all().filter(|shape| shape.blocks).collect();
+    for seed in 0..20_000u64 {
+        let shape = &shapes[(seed % shapes.len() as u64) as usize];
+        let trace = tiny(seed, shape);
+        let mut open = vec![None; trace.threads()];
+        let blocks: Vec<Option<u32>> = trace
+            .events()
+            .map(|event| {
+                match event.op {
+                    Op::Begin(_) => open[event.thread.index()] = Some(event.id.index() as u32),
+                    Op::End(_) => open[event.thread.index()] = None,
+                    _ => {}
+                }
+                open[event.thread.index()]
+            })
+            .collect();
+        for model in Model::ALL {
+            let view = View::whole(&trace, model);
+            let from = EventId::new(if seed % 2 == 0 { 0 } else { trace.len() / 2 });
+            let mut found = Vec::new();
+            let done = Engine::new(&view).answer_atomicity(
+                from,
+                &|event| blocks[event.index()],
+                Effort::default(),
+                &|| false,
+                &mut |_| true,
+                &mut |(first, remote, second), yes| {
+                    assert_eq!(yes, Some(true));
+                    found.push(Goal::Atomicity { first, remote, second });
+                },
+            );
+            assert!(done);
+            found.sort();
+            let goals = brute::candidates(&trace, Kind::Atomicity).into_iter();
+            let mut truth: Vec<Goal> = goals
+                .filter(|g| matches!(g, Goal::Atomicity { remote, second, .. } if *remote.max(second) >= from))
                 .filter(|g| brute::decide(&trace, model, g).is_some())
                 .collect();
             truth.sort();

@@ -44,6 +44,17 @@ impl Group {
 pub(crate) struct Gathered(FxHashMap<Key, Group>);
 
 impl Gathered {
+    /// Whether the group of a candidate has enough instances already; if so, its count becomes a lower bound.
+    pub(crate) fn has_enough(&mut self, facts: &Facts<'_>, goal: &Goal) -> bool {
+        match self.0.get_mut(&Key::of(facts, goal)) {
+            Some(group) if group.instances > u64::from(ENOUGH) => {
+                group.exact = false;
+                true
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn add(&mut self, facts: &Facts<'_>, goal: Goal, flags: Flags) {
         match self.0.entry(Key::of(facts, &goal)) {
             std::collections::hash_map::Entry::Occupied(mut group) => {

@@ -2,42 +2,46 @@
 //!
 //! All pairs of a block, not only neighbours, and all five unserialisable patterns: WRW, RWR, RWW, WWR, WWW.
 
-use crate::ask::Asker;
-use crate::finding::Flags;
+use crate::ask::{Asker, Gathered};
+use crate::finding::{BugKind, Flags};
 use crate::pane::Pane;
 use portent_order::Goal;
+use portent_order::engine::Triple;
 use portent_trace::{EventId, Trace, VarId};
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::ops::Range;
 
-/// Asks about every triple that the window owns.
+/// Finds the violations that the window owns, in one sweep of the engine.
 pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
-    let (facts, trace) = (pane.facts, pane.facts.trace);
-    let accesses = pane.accesses();
-    let mut blocks: FxHashMap<(u32, VarId), Vec<EventId>> = FxHashMap::default();
-    let mut seconds: Vec<(EventId, (u32, VarId))> = Vec::new();
-    for event in pane.events() {
-        let (Some(x), Some(block)) = (trace.op(event).variable(), facts.block(event)) else { continue };
-        blocks.entry((block, x)).or_default().push(event);
-        seconds.push((event, (block, x)));
-    }
-    for (second, key) in seconds {
-        let mine = &blocks[&key];
-        for &first in mine.iter().take_while(|&&e| e < second) {
-            for &remote in &accesses[&key.1] {
-                let stranger = trace.thread(remote) != trace.thread(second);
-                let op = trace.op(remote);
-                let conflicts = op.conflicts_with(trace.op(first)) && op.conflicts_with(trace.op(second));
-                if !stranger || !conflicts || !pane.owns(second.max(remote)) {
-                    continue;
-                }
-                if asker.stopped().is_some() {
-                    return;
-                }
-                asker.ask(Goal::Atomicity { first, remote, second }, |_| Flags::default());
-            }
-        }
-    }
+    let (facts, stop) = (pane.facts, asker.stop);
+    let found = RefCell::new(Gathered::default());
+    let mut undecided = Vec::new();
+    let mut spared = 0;
+    let before = asker.engine.tiers().queries;
+    let goal = |(first, remote, second): Triple| Goal::Atomicity { first, remote, second };
+    let finished = asker.engine.answer_atomicity(
+        EventId::new(pane.fresh),
+        &|event| facts.block(event),
+        asker.effort,
+        &|| stop.why().is_some(),
+        &mut |triple| {
+            let enough = found.borrow_mut().has_enough(facts, &goal(triple));
+            spared += u64::from(enough);
+            !enough
+        },
+        &mut |triple, feasible| match feasible {
+            Some(true) => found.borrow_mut().add(facts, goal(triple), Flags::default()),
+            _ => undecided.push(goal(triple)),
+        },
+    );
+    let examined = asker.engine.tiers().queries - before;
+    let owned = count(pane, pane.span.clone()) - count(pane, pane.stale());
+    let done = if finished { owned } else { u128::from(examined + spared) };
+    asker.swept(BugKind::Atomicity, done, examined + spared);
+    asker.outcome.spared += spared;
+    undecided.iter().for_each(|goal| asker.undecided(goal));
+    asker.keep(found.into_inner());
 }
 
 /// The accesses of a triple as letters; an update counts as a write.

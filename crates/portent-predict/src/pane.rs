@@ -5,8 +5,7 @@
 
 use crate::facts::Facts;
 use crate::hb::Hindsight;
-use portent_trace::{EventId, VarId};
-use rustc_hash::FxHashMap;
+use portent_trace::EventId;
 use std::ops::Range;
 
 pub(crate) struct Pane<'a, 't> {
@@ -40,15 +39,5 @@ impl<'a, 't> Pane<'a, 't> {
     /// Whether the window reaches the end of the trace.
     pub(crate) fn is_last(&self) -> bool {
         self.span.end == self.facts.trace.len()
-    }
-    /// The accesses of each variable, in observed order.
-    pub(crate) fn accesses(&self) -> FxHashMap<VarId, Vec<EventId>> {
-        let mut accesses: FxHashMap<VarId, Vec<EventId>> = FxHashMap::default();
-        for event in self.events() {
-            if let Some(x) = self.facts.trace.op(event).variable() {
-                accesses.entry(x).or_default().push(event);
-            }
-        }
-        accesses
     }
 }

@@ -7,6 +7,7 @@
 //! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as SEMANTICS §4 and §6 say: the past
 //! of the goal only, scopes open at the cut, and reuse of what was learnt through clauses that bind inside the witness.
 
+mod atomicity;
 mod races;
 mod reads;
 mod saturate;
@@ -16,6 +17,7 @@ mod target;
 mod theory;
 mod window;
 
+pub use atomicity::Triple;
 pub use reads::Answered;
 
 use crate::goal::{Goal, Model, Schedule, Verdict};

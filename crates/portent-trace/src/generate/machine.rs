@@ -206,6 +206,8 @@ impl Machine {
     pub(super) fn emit_value(&mut self, t: u32, op: InputOp, object: u32, value: Option<i64>) -> bool {
         let bits = self.random.bits();
         let loc = self.sites.pick(op, object, bits);
+        // A branch names nothing; its number only chose the site.
+        let object = if op == InputOp::Branch { 0 } else { object };
         self.out.push(InputEvent { thread: ThreadId(t), op, object, value, loc });
         self.emitted += 1;
         let thread = &mut self.threads[t as usize];
