@@ -121,6 +121,7 @@ fn growth(name: &str, config: Config, window: usize) {
     let trace = generate(config);
     let start = Instant::now();
     let (mut windows, mut questions, mut races, mut unknown) = (0u64, 0u64, 0u64, 0u64);
+    let mut all = Tiers::default();
     for view in View::windows(&trace, Model::Reads, window) {
         let mut engine = Engine::new(&view);
         windows += 1;
@@ -134,6 +135,7 @@ fn growth(name: &str, config: Config, window: usize) {
             races += 1;
             unknown += u64::from(matches!(engine.decide(&goal, Effort::default()), Verdict::Unknown(_)));
         }
+        all.add(&engine.tiers());
     }
     let time = start.elapsed();
     println!(
@@ -142,6 +144,7 @@ fn growth(name: &str, config: Config, window: usize) {
         time.as_secs_f64() * 1e6 / trace.len() as f64,
         peak_memory(),
     );
+    println!("    {}", tiers(&all));
 }
 
 /// Some conflicting pairs of neighbours in a window.
@@ -180,7 +183,7 @@ fn main() {
     });
     run("growth/threads", &|| {
         for threads in [2, 4, 8, 16, 32, 64] {
-            growth(&format!("threads {threads}"), window(100_000, threads, 200, 40), 2_000);
+            growth(&format!("threads {threads}"), window(20_000, threads, 200, 40), 2_000);
         }
     });
     for model in [Model::Reads, Model::Sync] {

@@ -1,8 +1,8 @@
 //! The order engine: decides goals exactly, in windows of a trace, in three tiers.
 //!
 //! 1. **Filters**: the past of the goal's events (vector clocks) and the locks held at them.
-//! 2. **Saturation** ([`saturate`]): the closure of what the goal needs; then the observed order for what is left open.
-//! 3. **Search** ([`search`]): conflict-driven, for what saturation leaves undecided; a budget that runs out is `Unknown`.
+//! 2. **Saturation** (`saturate`): the closure of what the goal needs; then the observed order for what is left open.
+//! 3. **Search** (`search`): conflict-driven, for what saturation leaves undecided; a budget that runs out is `Unknown`.
 //!
 //! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as SEMANTICS §4 and §6 say: the past
 //! of the goal only, scopes open at the cut, and reuse of what was learnt through clauses that bind inside the witness.
@@ -215,16 +215,17 @@ impl<'v, 't> Engine<'v, 't> {
             self.tiers.saturated += 1;
             return Settled::Impossible;
         }
-        if target.lost.is_none() && self.saturation.assume_observed_holders(target).is_ok() {
-            let order = Order { rows: self.saturation.clock(), stride: self.window.chains };
-            let floor = self.window.lock_free_cut(self.saturation.cut(), &target.cap(self.window));
-            let ordered = self.simulator.run(self.window, &order, &floor, self.saturation.cut(), false).is_ok();
-            let reached = target.last.is_none_or(|(x, last)| ordered && self.simulator.last_write(x) == last);
-            if ordered && reached {
-                self.saturation.undo(mark);
-                self.tiers.observed += 1;
-                return Settled::Order { floor, order: self.simulator.order().to_vec() };
-            }
+        if target.lost.is_none()
+            && self.saturation.assume_observed_holders(target).is_ok()
+            && let Some(settled) = self.simulate(target).or_else(|| {
+                // A scope that is open need not stay open: once more, with the releases.
+                let closed = self.saturation.close_open_scopes(target);
+                if matches!(closed, Ok(true)) { self.simulate(target) } else { None }
+            })
+        {
+            self.saturation.undo(mark);
+            self.tiers.observed += 1;
+            return settled;
         }
         self.saturation.undo(mark);
         let search = self.search.get_or_insert_with(|| Search::new(self.window));
@@ -242,6 +243,15 @@ impl<'v, 't> Engine<'v, 't> {
                 Settled::OutOfBudget
             }
         }
+    }
+
+    /// Puts what saturation left into observed order, if that works.
+    fn simulate(&mut self, target: &Target) -> Option<Settled> {
+        let order = Order { rows: self.saturation.clock(), stride: self.window.chains };
+        let floor = self.window.lock_free_cut(self.saturation.cut(), &target.cap(self.window));
+        self.simulator.run(self.window, &order, &floor, self.saturation.cut(), false).ok()?;
+        let reached = target.last.is_none_or(|(x, last)| self.simulator.last_write(x) == last);
+        reached.then(|| Settled::Order { floor, order: self.simulator.order().to_vec() })
     }
 
     /// Whether two threads that the target stops hold the same lock there.

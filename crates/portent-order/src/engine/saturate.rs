@@ -103,6 +103,12 @@ impl<'w, 't> Saturation<'w, 't> {
         for &node in &fresh {
             self.activate(node);
         }
+        // Taken from the end: the earliest first, since what it changes is looked at again behind it anyway.
+        for &node in fresh.iter().rev() {
+            if !matches!(self.w.act[node as usize], Act::Other) {
+                self.enqueue(node);
+            }
+        }
         for &node in &fresh {
             self.meet(node)?;
         }
@@ -133,7 +139,6 @@ impl<'w, 't> Saturation<'w, 't> {
             }
         }
         self.scratch = row;
-        self.enqueue(node);
     }
 
     /// What a new event means for events that are already there.
@@ -368,6 +373,27 @@ impl<'w, 't> Saturation<'w, 't> {
                 return Ok(());
             }
         }
+    }
+
+    /// Lets the threads run on to the releases of the scopes that are open in the set, where the target allows it; whether
+    /// there were any. A choice: on a cycle, nothing is proven.
+    pub(crate) fn close_open_scopes(&mut self, target: &Target) -> Result<bool, Cycle> {
+        let w = self.w;
+        let mut grown = self.cut.clone();
+        for chain in 0..w.chains {
+            for &id in w.open_before(chain, self.cut[chain]) {
+                let release = w.scopes[id as usize].release;
+                if release != NONE && w.past_of(release).iter().zip(&target.stop).all(|(past, stop)| past <= stop) {
+                    join(&mut grown, w.past_of(release));
+                }
+            }
+        }
+        if grown == self.cut {
+            return Ok(false);
+        }
+        self.grow(&grown)?;
+        self.fixpoint(target)?;
+        Ok(true)
     }
 
     /// Puts every failed try into the scope that it was observed in, which may make the set grow. A choice: on a cycle,
