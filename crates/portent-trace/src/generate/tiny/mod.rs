@@ -28,6 +28,10 @@ pub struct TinyShape {
     pub locks: u32,
     /// Mostly locks, deeply nested: for deadlocks.
     pub lock_heavy: bool,
+    /// Mostly waiting and notifying: for lost wake-ups.
+    pub wait_heavy: bool,
+    /// Half of the outermost locks taken are the first one: a gate that may keep the others from deadlocking.
+    pub gate: bool,
     /// The trace may stop anywhere, with locks held, blocks open and threads asleep.
     pub open_scopes: bool,
     /// Locks are released in any order, not only the last one first.
@@ -65,6 +69,8 @@ impl TinyShape {
         variables: 2,
         locks: 0,
         lock_heavy: false,
+        wait_heavy: false,
+        gate: false,
         open_scopes: false,
         hand_over_hand: false,
         reentrant: false,
@@ -88,6 +94,8 @@ impl TinyShape {
         variables: 2,
         locks: 2,
         lock_heavy: false,
+        wait_heavy: false,
+        gate: false,
         open_scopes: true,
         hand_over_hand: true,
         reentrant: true,
@@ -120,6 +128,10 @@ impl TinyShape {
             TinyShape { name: "one-lock", locks: 1, variables: 1, ..locks.clone() },
             TinyShape { name: "nests", lock_heavy: true, locks: 3, variables: 1, events: 16, ..locks.clone() },
             TinyShape { name: "nests-of-two", lock_heavy: true, threads: 2, events: 18, locks: 3, ..open.clone() },
+            TinyShape { name: "two-nested", lock_heavy: true, locks: 2, variables: 1, events: 16, ..locks.clone() },
+            TinyShape { name: "gated", lock_heavy: true, gate: true, locks: 3, events: 18, ..locks.clone() },
+            TinyShape { name: "waits", wait_heavy: true, conditions: true, locks: 1, events: 16, ..locks.clone() },
+            TinyShape { name: "waits-open", wait_heavy: true, conditions: true, locks: 2, events: 16, ..open.clone() },
             TinyShape {
                 name: "nests-forked",
                 lock_heavy: true,

@@ -154,8 +154,18 @@ impl<'a> World<'a> {
             return self.block(t, room);
         }
         if self.shape.lock_heavy && self.random.below(3) < 2 {
+            if self.threads[t].held.is_empty() && self.random.one_in(2) {
+                return self.nest(t, room);
+            }
             // Two steps in and one out: nests of locks, taken in any order.
             return if self.random.below(3) < 2 { self.acquire(t, room) } else { self.release(t) };
+        }
+        if self.shape.wait_heavy && self.random.below(3) < 2 {
+            return match self.threads[t].held.len() {
+                0 if self.random.one_in(2) => self.acquire(t, room),
+                1 if self.random.one_in(2) => self.sleep(t, room),
+                _ => self.notify(t),
+            };
         }
         let unguarded = self.shape.locks > 0 && self.threads[t].held.is_empty();
         match self.random.below(16) {
@@ -197,7 +207,8 @@ impl<'a> World<'a> {
         if self.shape.locks == 0 || room < 2 {
             return false;
         }
-        let lock = self.random.below(self.shape.locks);
+        let gate = self.shape.gate && self.threads[t].held.is_empty() && self.random.one_in(2);
+        let lock = if gate { 0 } else { self.random.below(self.shape.locks) };
         let shared = self.shape.shared_locks && self.random.one_in(2);
         let mine = self.threads[t].held.iter().find(|held| held.lock == lock).copied();
         match mine {
@@ -208,6 +219,21 @@ impl<'a> World<'a> {
             }
             None => !self.excluded(t, lock, shared) && self.take(t, lock, shared),
         }
+    }
+
+    /// Takes two locks, one inside the other, and sometimes the gate around them, all at once.
+    fn nest(&mut self, t: usize, room: u32) -> bool {
+        let first = self.random.below(self.shape.locks);
+        let second = (first + 1 + self.random.below(self.shape.locks.max(2) - 1)) % self.shape.locks;
+        let gate = (self.shape.gate && self.random.one_in(2)).then_some(0);
+        let mut wanted: Vec<u32> = gate.into_iter().chain([first, second]).collect();
+        wanted.dedup();
+        let free = |&lock: &u32| !self.excluded(t, lock, false);
+        let distinct = (1..wanted.len()).all(|i| !wanted[..i].contains(&wanted[i]));
+        if room < 2 * wanted.len() as u32 || !distinct || !wanted.iter().all(free) {
+            return false;
+        }
+        wanted.into_iter().all(|lock| self.take(t, lock, false))
     }
 
     fn fail_to_take(&mut self, t: usize) -> bool {
