@@ -76,123 +76,105 @@ fn engine_and_oracle_agree_on_a_million_traces() {
     run(1_000_000, 1 << 32);
 }
 
-/// The sweep over all reads answers exactly what the questions answer one by one.
-#[test]
-fn answering_all_reads_at_once_agrees_with_the_oracle() {
-    let shapes: Vec<TinyShape> = TinyShape::all().collect();
+/// 20,000 traces of the shapes that pose goals of a kind, in both models.
+fn for_each_trace(kind: Kind, test: impl Fn(&Trace, Model, &str)) {
+    let shapes = shapes(kind);
     for seed in 0..20_000u64 {
         let shape = &shapes[(seed % shapes.len() as u64) as usize];
         let trace = tiny(seed, shape);
         for model in Model::ALL {
-            let goals = brute::candidates(&trace, Kind::Nondeterminism);
-            let view = View::whole(&trace, model);
+            test(&trace, model, &format!("seed {seed}, {model}\n{}", tiny_std(seed, shape)));
+        }
+    }
+}
+
+/// The feasible ones of some goals, in order, by the oracle.
+fn truth(trace: &Trace, model: Model, goals: impl Iterator<Item = Goal>) -> Vec<Goal> {
+    let mut feasible: Vec<Goal> = goals.filter(|goal| brute::decide(trace, model, goal).is_some()).collect();
+    feasible.sort();
+    feasible
+}
+
+/// The sweep over all reads answers exactly what the questions answer one by one, also from the middle on.
+#[test]
+fn answering_all_reads_at_once_agrees_with_the_oracle() {
+    for_each_trace(Kind::Nondeterminism, |trace, model, story| {
+        let goals = brute::candidates(trace, Kind::Nondeterminism);
+        let view = View::whole(trace, model);
+        for from in [0, trace.len() / 2].map(EventId::new) {
             let mut found = Vec::new();
-            let effort = Effort::default();
-            let answered =
-                Engine::new(&view).answer_reads(EventId::new(0), effort, &|| false, &mut |read, challenger, yes| {
-                    assert_eq!(yes, Some(true));
-                    found.push(Goal::Nondeterminism { read, challenger });
-                });
-            found.sort();
-            let from = EventId::new(trace.len() / 2);
-            let mut later = Vec::new();
-            let fewer = Engine::new(&view).answer_reads(from, effort, &|| false, &mut |read, challenger, _| {
-                later.push(Goal::Nondeterminism { read, challenger });
+            let mut engine = Engine::new(&view);
+            let answered = engine.answer_reads(from, Effort::default(), &|| false, &mut |read, challenger, yes| {
+                assert_eq!(yes, Some(true));
+                found.push(Goal::Nondeterminism { read, challenger });
             });
-            later.sort();
-            let is_later = |goal: &&Goal| match goal {
+            found.sort();
+            let counts = |goal: &&Goal| match goal {
                 Goal::Nondeterminism { read, challenger: Writer::Event(c) } => (*read).max(*c) >= from,
                 Goal::Nondeterminism { read, .. } => *read >= from,
                 _ => false,
             };
-            assert_eq!(later, found.iter().filter(is_later).cloned().collect::<Vec<_>>(), "seed {seed}, {model}");
-            assert_eq!(fewer.questions, goals.iter().filter(is_later).count() as u64, "seed {seed}, {model}");
-            assert_eq!(answered.questions, goals.len() as u64);
-            let mut truth: Vec<Goal> =
-                goals.into_iter().filter(|g| brute::decide(&trace, model, g).is_some()).collect();
-            truth.sort();
-            assert_eq!(found, truth, "seed {seed}, {model}\n{}", tiny_std(seed, shape));
+            assert_eq!(answered.questions, goals.iter().filter(counts).count() as u64, "{story}");
+            assert_eq!(found, truth(trace, model, goals.iter().filter(counts).cloned()), "{story}");
         }
-    }
+    });
 }
 
 #[test]
 fn answering_all_final_values_at_once_agrees_with_the_oracle() {
-    let shapes: Vec<TinyShape> = TinyShape::all().collect();
-    for seed in 0..20_000u64 {
-        let shape = &shapes[(seed % shapes.len() as u64) as usize];
-        let trace = tiny(seed, shape);
-        for model in Model::ALL {
-            let view = View::whole(&trace, model);
-            let mut found = Vec::new();
-            let done = Engine::new(&view).answer_finals(Effort::default(), &|| false, &mut |challenger, yes| {
-                assert_eq!(yes, Some(true));
-                let variable = trace.op(challenger).variable().unwrap();
-                found.push(Goal::FinalValue { variable, challenger });
-            });
-            assert!(done);
-            found.sort();
-            let goals = brute::candidates(&trace, Kind::FinalValue).into_iter();
-            let mut truth: Vec<Goal> = goals.filter(|g| brute::decide(&trace, model, g).is_some()).collect();
-            truth.sort();
-            assert_eq!(found, truth, "seed {seed}, {model}\n{}", tiny_std(seed, shape));
-        }
-    }
+    for_each_trace(Kind::FinalValue, |trace, model, story| {
+        let view = View::whole(trace, model);
+        let mut found = Vec::new();
+        let finished = Engine::new(&view).answer_finals(Effort::default(), &|| false, &mut |challenger, yes| {
+            assert_eq!(yes, Some(true));
+            let variable = trace.op(challenger).variable().unwrap();
+            found.push(Goal::FinalValue { variable, challenger });
+        });
+        assert!(finished);
+        found.sort();
+        assert_eq!(found, truth(trace, model, brute::candidates(trace, Kind::FinalValue).into_iter()), "{story}");
+    });
 }
 
 #[test]
 fn answering_all_races_at_once_agrees_with_the_oracle() {
-    let shapes: Vec<TinyShape> = TinyShape::all().collect();
-    for seed in 0..20_000u64 {
-        let shape = &shapes[(seed % shapes.len() as u64) as usize];
-        let trace = tiny(seed, shape);
-        for model in Model::ALL {
-            let view = View::whole(&trace, model);
-            let from = EventId::new(if seed % 2 == 0 { 0 } else { trace.len() / 2 });
+    for_each_trace(Kind::Race, |trace, model, story| {
+        let view = View::whole(trace, model);
+        for from in [0, trace.len() / 2].map(EventId::new) {
             let mut found = Vec::new();
             let mut engine = Engine::new(&view);
-            let all = |_: EventId, _: EventId| true;
-            let done =
-                engine.answer_races(from, Effort::default(), &|| false, &mut { all }, &mut |first, second, yes| {
+            let mut all = |_: EventId, _: EventId| true;
+            let finished =
+                engine.answer_races(from, Effort::default(), &|| false, &mut all, &mut |first, second, yes| {
                     assert_eq!(yes, Some(true));
                     found.push(Goal::Race { first, second });
                 });
-            assert!(done);
+            assert!(finished);
             found.sort();
-            let goals = brute::candidates(&trace, Kind::Race).into_iter();
-            let mut truth: Vec<Goal> = goals
-                .filter(|g| matches!(g, Goal::Race { second, .. } if *second >= from))
-                .filter(|g| brute::decide(&trace, model, g).is_some())
-                .collect();
-            truth.sort();
-            assert_eq!(found, truth, "seed {seed}, {model}\n{}", tiny_std(seed, shape));
+            let goals = brute::candidates(trace, Kind::Race).into_iter();
+            let counted = goals.filter(|goal| matches!(goal, Goal::Race { second, .. } if *second >= from));
+            assert_eq!(found, truth(trace, model, counted), "{story}");
         }
-    }
+    });
 }
 
 #[test]
 fn answering_all_atomicity_violations_at_once_agrees_with_the_oracle() {
-    let shapes: Vec<TinyShape> = TinyShape::all().filter(|shape| shape.blocks).collect();
-    for seed in 0..20_000u64 {
-        let shape = &shapes[(seed % shapes.len() as u64) as usize];
-        let trace = tiny(seed, shape);
+    for_each_trace(Kind::Atomicity, |trace, model, story| {
         let mut open = vec![None; trace.threads()];
-        let blocks: Vec<Option<u32>> = trace
-            .events()
-            .map(|event| {
-                match event.op {
-                    Op::Begin(_) => open[event.thread.index()] = Some(event.id.index() as u32),
-                    Op::End(_) => open[event.thread.index()] = None,
-                    _ => {}
-                }
-                open[event.thread.index()]
-            })
-            .collect();
-        for model in Model::ALL {
-            let view = View::whole(&trace, model);
-            let from = EventId::new(if seed % 2 == 0 { 0 } else { trace.len() / 2 });
+        let blocks = trace.events().map(|event| {
+            match event.op {
+                Op::Begin(_) => open[event.thread.index()] = Some(event.id.index() as u32),
+                Op::End(_) => open[event.thread.index()] = None,
+                _ => {}
+            }
+            open[event.thread.index()]
+        });
+        let blocks: Vec<Option<u32>> = blocks.collect();
+        let view = View::whole(trace, model);
+        for from in [0, trace.len() / 2].map(EventId::new) {
             let mut found = Vec::new();
-            let done = Engine::new(&view).answer_atomicity(
+            let finished = Engine::new(&view).answer_atomicity(
                 from,
                 &|event| blocks[event.index()],
                 Effort::default(),
@@ -203,17 +185,14 @@ fn answering_all_atomicity_violations_at_once_agrees_with_the_oracle() {
                     found.push(Goal::Atomicity { first, remote, second });
                 },
             );
-            assert!(done);
+            assert!(finished);
             found.sort();
-            let goals = brute::candidates(&trace, Kind::Atomicity).into_iter();
-            let mut truth: Vec<Goal> = goals
-                .filter(|g| matches!(g, Goal::Atomicity { remote, second, .. } if *remote.max(second) >= from))
-                .filter(|g| brute::decide(&trace, model, g).is_some())
-                .collect();
-            truth.sort();
-            assert_eq!(found, truth, "seed {seed}, {model}\n{}", tiny_std(seed, shape));
+            let goals = brute::candidates(trace, Kind::Atomicity).into_iter();
+            let counts =
+                |goal: &Goal| matches!(goal, Goal::Atomicity { remote, second, .. } if *remote.max(second) >= from);
+            assert_eq!(found, truth(trace, model, goals.filter(counts)), "{story}");
         }
-    }
+    });
 }
 
 /// A goal is only ever asked of a trace that poses it; the engine must not fall over when it is cut into windows.
