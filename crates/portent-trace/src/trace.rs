@@ -7,7 +7,7 @@
 use crate::error::{Problem, TraceError};
 use crate::event::{Event, Op};
 use crate::ids::{CondId, EventId, Id, LocId, LockId, PairingId, ThreadId, TokenId, VarId};
-use crate::input::{AccessRun, InputSource, THREAD_SHIFT};
+use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{Layout, Lowering};
 use crate::names::{Names, ObjectClass};
 use std::borrow::Cow;
@@ -261,6 +261,14 @@ pub struct Trace {
 impl Trace {
     /// Reads, lowers and validates everything a source has.
     pub fn from_input(source: &mut dyn InputSource) -> Result<Trace, TraceError> {
+        Self::from_input_watched(source, |_| {})
+    }
+
+    /// Like [`Trace::from_input`], telling how far it has come.
+    pub fn from_input_watched(
+        source: &mut dyn InputSource,
+        mut on_progress: impl FnMut(Progress),
+    ) -> Result<Trace, TraceError> {
         let mut lowering = Lowering::new(Layout::of(source.names())?);
         let mut input = crate::InputBatch::default();
         let mut batch = Batch::default();
@@ -271,6 +279,7 @@ impl Trace {
         }
         while source.next_batch(&mut input)? {
             lowering.lower(source.names(), &input, &mut batch)?;
+            on_progress(source.progress());
         }
         let inputs = lowering.inputs();
         let tokens = lowering.tokens();

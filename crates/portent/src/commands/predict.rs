@@ -22,7 +22,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
     refuse_what_is_not_built(args)?;
     let options = options(args)?;
     let mut input = Input::open(&args.trace, false)?;
-    let trace = input.named(Trace::from_input)?;
+    let mut bar = Bar::new(format!("reading {}", input.name()), Unit::Bytes);
+    let trace = input.named(|source| Trace::from_input_watched(source, |progress| bar.update(progress)))?;
+    drop(bar);
     input.warn_if_truncated();
     let prediction = match args.engine {
         EngineName::Hb => by_happens_before(&trace),
