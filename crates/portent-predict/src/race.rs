@@ -18,7 +18,6 @@ pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
         EventId::new(pane.fresh),
         asker.effort,
         &|| stop.why().is_some(),
-        &mut |_, _| true,
         &mut |first, second, feasible| {
             let goal = Goal::Race { first, second };
             if feasible == Some(true) {

@@ -75,19 +75,11 @@ pub enum Problem {
     /// More fields than the format has.
     #[error("expected at most four fields (thread|op(object)|location|value), found more")]
     TooManyFields,
-    /// A name that is empty or contains blanks.
+    /// A name that is empty.
     #[error("the {what} has no name; expected non-blank text")]
     EmptyName {
         /// What is unnamed.
         what: &'static str,
-    },
-    /// A name with a blank inside.
-    #[error("the {what} name {name:?} contains a blank; expected non-blank text")]
-    BlankInName {
-        /// What is named.
-        what: &'static str,
-        /// The name.
-        name: String,
     },
     /// A location with the character that separates a location from its function inside Portent.
     #[error("the location {found:?} contains the control character U+001F; expected text without it")]

@@ -41,7 +41,7 @@ fn after(examples: &str) -> String {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make a trace, validate it and describe it: what works today, in a few seconds.
+    /// Make, validate and describe a trace, and predict from another: what works today, in a few seconds.
     ///
     /// Generates a synthetic run of about 200,000 events with locks, condition variables and barriers, writes it to a
     /// temporary .portent file, validates that, and prints its statistics. Nothing is left behind.

@@ -184,6 +184,12 @@ impl<'v, 't> Engine<'v, 't> {
         Verdict::Infeasible
     }
 
+    /// Notes questions that a sweep passed over, because clocks alone settle them.
+    pub fn note_filtered(&mut self, questions: u64) {
+        self.tiers.queries += questions;
+        self.tiers.filtered += questions;
+    }
+
     fn settle(&mut self, target: &Target, effort: Effort) -> Settled {
         if target.is_contradictory() || self.share_a_lock(target) {
             self.tiers.filtered += 1;

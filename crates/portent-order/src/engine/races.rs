@@ -14,14 +14,13 @@ impl Engine<'_, '_> {
     /// Answers, for every two conflicting accesses of the window that are not both atomic, whether they race. Calls back, the
     /// earlier event first, with `Some(true)` for yes and `None` for "not decided in the budget"; all others are infeasible.
     ///
-    /// Only pairs whose later event is `from` or after it count, and of these only those that are `wanted`. Between accesses
-    /// it asks `stop` whether to go on; the result says whether it came to the end.
+    /// Only pairs whose later event is `from` or after it count. Between accesses it asks `stop` whether to go on; the result
+    /// says whether it came to the end.
     pub fn answer_races(
         &mut self,
         from: EventId,
         effort: Effort,
         stop: &dyn Fn() -> bool,
-        wanted: &mut dyn FnMut(EventId, EventId) -> bool,
         answer: &mut dyn FnMut(EventId, EventId, Option<bool>),
     ) -> bool {
         let w = self.window;
@@ -38,7 +37,7 @@ impl Engine<'_, '_> {
                     self.saturation.undo(&clean);
                     return false;
                 }
-                self.races_of(access, x, from, effort, wanted, answer);
+                self.races_of(access, x, from, effort, answer);
             }
             self.saturation.undo(&clean);
         }
@@ -51,7 +50,6 @@ impl Engine<'_, '_> {
         x: u32,
         from: Node,
         effort: Effort,
-        wanted: &mut dyn FnMut(EventId, EventId) -> bool,
         answer: &mut dyn FnMut(EventId, EventId, Option<bool>),
     ) {
         let w = self.window;
@@ -77,7 +75,7 @@ impl Engine<'_, '_> {
                 let theirs = op(partner);
                 let racy = mine.conflicts_with(theirs) && !(mine.is_atomic() && theirs.is_atomic());
                 let (one, two) = (access.min(partner), access.max(partner));
-                if !racy || two < from || !wanted(event(one), event(two)) {
+                if !racy || two < from {
                     continue;
                 }
                 let mut target = Target::new(w);
@@ -108,11 +106,5 @@ impl Engine<'_, '_> {
             }
             self.saturation.undo(&mark);
         }
-    }
-
-    /// Notes questions that a sweep passed over, because clocks alone settle them.
-    pub fn note_filtered(&mut self, questions: u64) {
-        self.tiers.queries += questions;
-        self.tiers.filtered += questions;
     }
 }

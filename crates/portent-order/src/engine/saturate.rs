@@ -26,8 +26,6 @@ pub(crate) struct Saturation<'w, 't> {
     queue: Vec<Node>,
     queued: Vec<bool>,
     scratch: Vec<u32>,
-    /// Edges added, for the statistics.
-    pub edges: u64,
 }
 
 pub(crate) struct Mark {
@@ -45,7 +43,6 @@ impl<'w, 't> Saturation<'w, 't> {
             queue: Vec::new(),
             queued: vec![false; w.len()],
             scratch: Vec::new(),
-            edges: 0,
         }
     }
     pub(crate) fn clock(&self) -> &[u32] {
@@ -227,7 +224,6 @@ impl<'w, 't> Saturation<'w, 't> {
         if before == after || self.is_before(after, before) {
             return Err(Cycle);
         }
-        self.edges += 1;
         let (w, k) = (self.w, self.w.chains);
         let mut row = std::mem::take(&mut self.scratch);
         row.clear();
