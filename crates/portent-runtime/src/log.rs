@@ -1,0 +1,683 @@
+//! The recording: what the runtime writes into a mapped file while the program runs.
+//!
+//! ```text
+//! header (4,096 bytes) | thread table | records …
+//! ```
+//!
+//! One thread runs at a time, so there is one stream of records, in the order in which things happened. A record is an
+//! *event* (exactly one input event of the trace) or a *note* (everything else: who runs now, allocations, modules, …).
+//!
+//! **Every event has the same form.** A 16-bit header, then only what could not be foretold:
+//!
+//! | bits | what |
+//! |---|---|
+//! | 0–8 | operation: the code that the trace format gives it (kind · 8 + memory order) |
+//! | 9–11 | size: 0 no value; 1, 2, 3, 4: an access of 1, 2, 4, 8 bytes with its value; 5 access of 16 bytes, no value; 6 access of any size, no value |
+//! | 12 | the site is the one that followed the thread's last site before |
+//! | 13–14 | address: 0 as far from the site's last address as that was from the one before; 1 `i8` from the last; 2 `i32` from the last; 3 absolute `u64` |
+//! | 15 | the value is what was last seen at the address |
+//!
+//! Then, if the site was not foretold, a `u16`: its slot in the table of sites, or [`NEW_SITE`] and the program counter as
+//! `u64`; then the address; then for size 6 the size as `u32`; then the value, in as many bytes as the access has (8 for
+//! operations that are no accesses). A `ret` has no address. Both sides keep the same two tables: sites by a hash of their
+//! program counter, and values by a hash of their address. A typical event takes 2 to 7 bytes.
+//!
+//! A note has an operation from [`note::FIRST`] on and no other bits; a `u32` length and that many bytes follow.
+//!
+//! **Whatever happens, the recording is whole up to its last record.** Unwritten space is zero, no header is zero, and a
+//! header is written after the rest of its record: the stream ends at the first header that is zero.
+
+/// First bytes of a recording.
+pub const MAGIC: [u8; 8] = *b"PORTLOG1";
+/// Where the thread table begins.
+pub const THREADS_AT: usize = 4096;
+/// How many threads a program can have over its life.
+pub const MAX_THREADS: usize = 1 << 14;
+/// Where the records begin.
+pub const RECORDS_AT: usize = THREADS_AT + MAX_THREADS * size_of::<ThreadRow>();
+/// No record that is no note is longer.
+pub const MAX_EVENT: usize = 40;
+/// Instead of a slot: the site is new to its slot, and its program counter follows.
+pub const NEW_SITE: u16 = u16::MAX;
+
+const SITE_BITS: u32 = 14;
+const VALUE_BITS: u32 = 17;
+const SITE_FORETOLD: u16 = 1 << 12;
+const VALUE_FORETOLD: u16 = 1 << 15;
+const SIZE_SHIFT: u32 = 9;
+const ADDRESS_SHIFT: u32 = 13;
+const OP_MASK: u16 = 511;
+
+/// Operations, with the codes of the trace format (`InputOp::code` in portent-trace; a test holds them together).
+#[allow(missing_docs)]
+pub mod op {
+    pub const READ: u16 = 0;
+    pub const WRITE: u16 = 8;
+    pub const UPDATE: u16 = 16;
+    /// Operations below this are accesses.
+    pub const ACCESSES: u16 = 24;
+    pub const ACQUIRE: u16 = 3 << 3;
+    pub const RELEASE: u16 = 4 << 3;
+    pub const ACQUIRE_SHARED: u16 = 5 << 3;
+    pub const RELEASE_SHARED: u16 = 6 << 3;
+    pub const BUSY: u16 = 7 << 3;
+    pub const BUSY_SHARED: u16 = 8 << 3;
+    pub const RELEASE_ALL: u16 = 9 << 3;
+    pub const ACQUIRE_ALL: u16 = 10 << 3;
+    pub const FORK: u16 = 11 << 3;
+    pub const JOIN: u16 = 12 << 3;
+    pub const SEND: u16 = 13 << 3;
+    pub const RECEIVE: u16 = 14 << 3;
+    pub const SLEEP: u16 = 15 << 3;
+    pub const NOTIFY: u16 = 16 << 3;
+    pub const NOTIFY_ALL: u16 = 17 << 3;
+    pub const WAKE: u16 = 18 << 3;
+    pub const TIME_OUT: u16 = 19 << 3;
+    pub const SEMAPHORE_INIT: u16 = 21 << 3;
+    pub const POST: u16 = 22 << 3;
+    pub const SEMAPHORE_WAIT: u16 = 23 << 3;
+    pub const SEMAPHORE_BUSY: u16 = 24 << 3;
+    pub const ARRIVE: u16 = 27 << 3;
+    pub const DEPART: u16 = 28 << 3;
+    pub const ONCE_BEGIN: u16 = 29 << 3;
+    pub const ONCE_END: u16 = 30 << 3;
+    pub const ONCE_PASS: u16 = 31 << 3;
+    pub const BEGIN: u16 = 32 << 3;
+    pub const END: u16 = 33 << 3;
+    pub const CALL: u16 = 35 << 3;
+    pub const RETURN: u16 = 36 << 3;
+    /// Only ever pending, never recorded: the thread is about to end a wait that is no event (a sleep, a system call).
+    pub const RESUME: u16 = 50 << 3;
+    /// Only ever pending: the thread wants to end the process.
+    pub const EXIT: u16 = 51 << 3;
+    /// Only ever pending: the thread has not reached its first event.
+    pub const START: u16 = 52 << 3;
+}
+
+/// Notes: records that are no events. Numbers are `u64` unless said otherwise; texts are UTF-8 and end the note.
+pub mod note {
+    /// Notes have operations from here on.
+    pub const FIRST: u16 = 56 << 3;
+    /// `u32` thread: records from here on are its.
+    pub const SWITCH: u16 = FIRST;
+    /// thread, parent, which child of the parent (from 0), kernel's thread id, start of its stack, end of its stack. (Main: parent is itself.)
+    pub const THREAD: u16 = FIRST + 1;
+    /// thread, text: its name, as the program set it.
+    pub const THREAD_NAME: u16 = FIRST + 2;
+    /// thread: it has ended.
+    pub const THREAD_END: u16 = FIRST + 3;
+    /// address, size, program counter, kind (0 heap, 1 mapped): memory was allocated.
+    pub const ALLOCATE: u16 = FIRST + 4;
+    /// address: what was allocated there is free. If accesses there are recorded, the write that stands for freeing comes just before.
+    pub const FREE: u16 = FIRST + 5;
+    /// load bias, start, end, text: a module with its path, mapped there.
+    pub const MODULE: u16 = FIRST + 6;
+    /// kind ([`super::input`]), then the bytes of the answer: the thread asked the system something whose answer must be the same in a replay.
+    pub const INPUT: u16 = FIRST + 7;
+    /// kind ([`super::message`]), program counter, text.
+    pub const MESSAGE: u16 = FIRST + 8;
+    /// Nobody can move. Then for each thread that is not done: thread, pending operation, address, program counter.
+    pub const DEADLOCK: u16 = FIRST + 9;
+    /// The plan's steps are done, and its goal is examined. Then for each thread of the goal, in its order: thread,
+    /// pending operation, address, size, program counter, whether it is enabled (1 or 0).
+    pub const GOAL: u16 = FIRST + 10;
+    /// step of the plan, thread, events of it left, why ([`super::diverged`]), the thread's pending operation, address, program counter: the plan could not be followed, and the program runs freely from here on.
+    pub const DIVERGED: u16 = FIRST + 11;
+    /// status: the program called exit or returned from main.
+    pub const EXIT: u16 = FIRST + 12;
+    /// The disk is full: nothing after this is recorded.
+    pub const FULL: u16 = FIRST + 13;
+    /// signal, address: a fatal signal that the program does not handle, at program counter (third number).
+    pub const FATAL: u16 = FIRST + 14;
+    /// How many steps of the plan have been done when its end was reached.
+    pub const PLAN_DONE: u16 = FIRST + 15;
+}
+
+/// What an [`note::INPUT`] answers.
+#[allow(missing_docs)]
+pub mod input {
+    pub const TIME: u64 = 0;
+    pub const RANDOM: u64 = 1;
+    pub const PROCESS: u64 = 2;
+}
+
+/// What a [`note::MESSAGE`] tells.
+pub mod message {
+    /// An assertion failed; the text is what the C library prints.
+    pub const ASSERTION: u64 = 0;
+    /// `abort` was called.
+    pub const ABORT: u64 = 1;
+    /// Something the runtime cannot order or record; the text says what.
+    pub const WARNING: u64 = 2;
+}
+
+/// Why a plan could not be followed.
+pub mod diverged {
+    /// The thread does not exist.
+    pub const NO_THREAD: u64 = 0;
+    /// The thread has ended.
+    pub const ENDED: u64 = 1;
+    /// The thread's next operation is not possible now.
+    pub const NOT_ENABLED: u64 = 2;
+}
+
+/// State of a recording, in [`Header::state`].
+pub mod state {
+    /// Nobody has claimed it: no instrumented program ran.
+    pub const UNCLAIMED: u32 = 0;
+    /// A program writes it, or died while it did.
+    pub const RUNNING: u32 = 1;
+    /// The program ended in an orderly way.
+    pub const ENDED: u32 = 2;
+    /// Nobody could move; the runtime stopped the program.
+    pub const DEADLOCK: u32 = 3;
+}
+
+/// The first bytes of a recording.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    /// [`MAGIC`], written by the command that makes the file.
+    pub magic: [u8; 8],
+    /// The process that claimed the recording.
+    pub pid: u32,
+    /// See [`state`].
+    pub state: u32,
+    /// Threads so far.
+    pub threads: u32,
+    /// Events whose place in the schedule was lost: the program ran on without recording, or outside the token.
+    pub unrecorded: u32,
+    /// Bytes of the file that are allocated.
+    pub allocated: u64,
+    /// Switches from one thread to another so far.
+    pub switches: u64,
+}
+
+/// One line of the thread table: what a thread was doing when it last gave the token away.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadRow {
+    /// 0 unused, 1 running, 2 waiting for its turn or until its operation is possible, 3 in a system call, 4 done.
+    pub life: u32,
+    /// Its next operation, see [`op`]; valid while it waits.
+    pub pending: u32,
+    /// Object or address of that.
+    pub address: u64,
+    /// Size, for an access.
+    pub size: u64,
+    /// Where in the program.
+    pub pc: u64,
+    /// Events it has executed.
+    pub events: u64,
+    /// The kernel's id of it.
+    pub tid: u64,
+    /// Reserved.
+    pub spare: [u64; 2],
+}
+
+/// An event as recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEvent {
+    /// Operation code.
+    pub op: u16,
+    /// Program counter of the call into the runtime: the return address, so just behind the access.
+    pub pc: u64,
+    /// Address of the variable or object; for `call` the caller's return address; 0 for `ret`.
+    pub address: u64,
+    /// Bytes of an access; 0 for other operations.
+    pub size: u32,
+    /// The value, where it is known; zero-extended.
+    pub value: Option<u64>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Site {
+    pc: u64,
+    last: u64,
+    stride: u64,
+    /// The slot of the site that came after it in its thread, the last time.
+    next: u16,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    address: u64,
+    value: u64,
+}
+
+/// What both sides know: sites and the values last seen. About 2.5 MiB; all zero at the start, so it can lie in
+/// zeroed memory.
+pub struct Tables {
+    sites: [Site; 1 << SITE_BITS],
+    values: [Seen; 1 << VALUE_BITS],
+}
+
+impl Tables {
+    /// Tables in which nothing has been seen.
+    #[allow(clippy::new_without_default, reason = "far too large to be made by accident")]
+    pub const fn new() -> Self {
+        const SITE: Site = Site { pc: 0, last: 0, stride: 0, next: 0 };
+        const SEEN: Seen = Seen { address: 0, value: 0 };
+        Self { sites: [SITE; 1 << SITE_BITS], values: [SEEN; 1 << VALUE_BITS] }
+    }
+    /// The same on the heap, without passing over the stack.
+    pub fn boxed() -> Box<Self> {
+        // SAFETY: the all-zero pattern is a value of every field, all of which are integers.
+        unsafe { Box::<Self>::new_zeroed().assume_init() }
+    }
+    #[inline(always)]
+    fn seen(&mut self, address: u64) -> &mut Seen {
+        let hash = (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - VALUE_BITS)) as usize;
+        &mut self.values[hash]
+    }
+}
+
+#[inline(always)]
+fn site_slot(pc: u64) -> u16 {
+    (pc.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SITE_BITS)) as u16
+}
+
+/// The size bits of a header.
+#[inline(always)]
+fn size_code(event: &LogEvent) -> u16 {
+    if event.op >= op::ACCESSES {
+        return if event.value.is_some() { 4 } else { 0 };
+    }
+    match (event.size, event.value.is_some()) {
+        (1, true) => 1,
+        (2, true) => 2,
+        (4, true) => 3,
+        (8, true) => 4,
+        (16, _) => 5,
+        _ => 6,
+    }
+}
+
+/// Writes an event at `out` and returns where the next record goes. `last` is the slot of the thread's last site.
+///
+/// # Safety
+/// `out` points to at least [`MAX_EVENT`] writable bytes that are all zero.
+#[inline(always)]
+pub unsafe fn write_event(tables: &mut Tables, last: &mut u16, out: *mut u8, event: &LogEvent) -> *mut u8 {
+    let size = size_code(event);
+    let mut header = event.op | size << SIZE_SHIFT;
+    // SAFETY: at most 2 + 2 + 8 + 8 + 4 + 8 = 32 bytes are written, all within MAX_EVENT.
+    unsafe {
+        let mut at = out.add(2);
+        let slot = site_slot(event.pc);
+        let before = &mut tables.sites[*last as usize];
+        let foretold = before.next == slot;
+        before.next = slot;
+        *last = slot;
+        let site = &mut tables.sites[slot as usize];
+        if site.pc == event.pc {
+            if foretold {
+                header |= SITE_FORETOLD;
+            } else {
+                at.cast::<u16>().write_unaligned(slot);
+                at = at.add(2);
+            }
+        } else {
+            at.cast::<u16>().write_unaligned(NEW_SITE);
+            at.add(2).cast::<u64>().write_unaligned(event.pc);
+            at = at.add(10);
+            *site = Site { pc: event.pc, last: 0, stride: 0, next: site.next };
+        }
+        if event.op != op::RETURN {
+            let delta = event.address.wrapping_sub(site.last);
+            if delta != site.stride {
+                let signed = delta as i64;
+                if signed as i8 as i64 == signed {
+                    header |= 1 << ADDRESS_SHIFT;
+                    at.write(delta as u8);
+                    at = at.add(1);
+                } else if signed as i32 as i64 == signed {
+                    header |= 2 << ADDRESS_SHIFT;
+                    at.cast::<u32>().write_unaligned(delta as u32);
+                    at = at.add(4);
+                } else {
+                    header |= 3 << ADDRESS_SHIFT;
+                    at.cast::<u64>().write_unaligned(event.address);
+                    at = at.add(8);
+                }
+                site.stride = delta;
+            }
+            site.last = event.address;
+        }
+        if size == 6 {
+            at.cast::<u32>().write_unaligned(event.size);
+            at = at.add(4);
+        }
+        if let Some(value) = event.value {
+            let seen = tables.seen(event.address);
+            if seen.address == event.address && seen.value == value {
+                header |= VALUE_FORETOLD;
+            } else {
+                *seen = Seen { address: event.address, value };
+                at.cast::<u64>().write_unaligned(value);
+                // Bytes beyond the value's own are zero again, as unwritten space must be: values are zero-extended.
+                at = at.add(1 << (size - 1));
+            }
+        }
+        seal(out, header);
+        at
+    }
+}
+
+/// Writes the header of a record whose rest is written: last, and in one instruction, so that whoever kills the program
+/// never leaves half a record.
+///
+/// # Safety
+/// `out` points to two writable bytes.
+#[inline(always)]
+unsafe fn seal(out: *mut u8, header: u16) {
+    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::Release);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a plain store of two bytes, which need not be aligned.
+    unsafe {
+        std::arch::asm!("mov word ptr [{}], {:x}", in(reg) out, in(reg) header, options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: two writable bytes.
+    unsafe {
+        out.cast::<u16>().write_unaligned(header);
+    }
+}
+
+/// Writes a note at `out` and returns where the next record goes.
+///
+/// # Safety
+/// `out` points to at least `8 + payload` writable bytes that are all zero, `payload` being the sum of the parts' lengths.
+pub unsafe fn write_note(out: *mut u8, note: u16, parts: &[&[u8]]) -> *mut u8 {
+    // SAFETY: the caller gives room for the header, the length and all parts.
+    unsafe {
+        let mut at = out.add(6);
+        let mut length = 0u32;
+        for part in parts {
+            for (i, &byte) in part.iter().enumerate() {
+                // Volatile, so that this never becomes a call of `memcpy`, which the runtime itself defines.
+                at.add(i).write_volatile(byte);
+            }
+            at = at.add(part.len());
+            length += part.len() as u32;
+        }
+        out.add(2).cast::<u32>().write_unaligned(length);
+        seal(out, note);
+        at
+    }
+}
+
+/// A record, as read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// An event of the thread that the last [`note::SWITCH`] named.
+    Event(LogEvent),
+    /// A note with its payload.
+    Note(u16, &'a [u8]),
+}
+
+/// Why reading stopped before a header of zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damaged {
+    /// Where, counted from the first record.
+    pub offset: usize,
+    /// What is wrong there.
+    pub what: &'static str,
+}
+
+/// Reads the records of a recording.
+pub struct LogReader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    tables: Box<Tables>,
+    /// The slot of each thread's last site.
+    last: Vec<u16>,
+    thread: usize,
+}
+
+impl<'a> LogReader<'a> {
+    /// Reads records from `bytes`, which begin at [`RECORDS_AT`] of the file.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, tables: Tables::boxed(), last: vec![0], thread: 0 }
+    }
+    /// Bytes read so far.
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+    /// The thread whose events are being read.
+    pub fn thread(&self) -> usize {
+        self.thread
+    }
+
+    /// The next record; `None` where the recording ends.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Record<'a>>, Damaged> {
+        let start = self.at;
+        let header = match self.bytes.get(start..start + 2) {
+            Some(bytes) => u16::from_le_bytes([bytes[0], bytes[1]]),
+            None => 0,
+        };
+        if header == 0 {
+            return Ok(None);
+        }
+        self.at += 2;
+        let record = if header & OP_MASK >= note::FIRST { self.note(header) } else { self.event(header) };
+        record.map(Some).map_err(|what| {
+            self.at = start;
+            Damaged { offset: start, what }
+        })
+    }
+
+    #[inline]
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
+        let bytes = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<N>());
+        self.at += N;
+        bytes.copied().ok_or("a record goes beyond the end")
+    }
+
+    fn note(&mut self, header: u16) -> Result<Record<'a>, &'static str> {
+        let length = u32::from_le_bytes(self.take()?) as usize;
+        let payload = self.bytes.get(self.at..self.at + length).ok_or("a note goes beyond the end")?;
+        self.at += length;
+        if header == note::SWITCH {
+            let thread = payload.try_into().map(u32::from_le_bytes).map_err(|_| "a switch names no thread")? as usize;
+            if thread >= MAX_THREADS {
+                return Err("a switch names an impossible thread");
+            }
+            if thread >= self.last.len() {
+                self.last.resize(thread + 1, 0);
+            }
+            self.thread = thread;
+        }
+        Ok(Record::Note(header, payload))
+    }
+
+    #[inline]
+    fn event(&mut self, header: u16) -> Result<Record<'a>, &'static str> {
+        let op = header & OP_MASK;
+        let before = &mut self.tables.sites[self.last[self.thread] as usize];
+        let slot = if header & SITE_FORETOLD != 0 {
+            before.next
+        } else {
+            let slot = u16::from_le_bytes(self.take()?);
+            let slot = if slot == NEW_SITE {
+                let pc = u64::from_le_bytes(self.take()?);
+                let slot = site_slot(pc);
+                let site = &mut self.tables.sites[slot as usize];
+                *site = Site { pc, last: 0, stride: 0, next: site.next };
+                slot
+            } else {
+                slot
+            };
+            if slot as usize >= self.tables.sites.len() {
+                return Err("an event names an impossible site");
+            }
+            self.tables.sites[self.last[self.thread] as usize].next = slot;
+            slot
+        };
+        self.last[self.thread] = slot;
+        let mut site = self.tables.sites[slot as usize];
+        let mut address = 0;
+        if op != op::RETURN {
+            let mode = header >> ADDRESS_SHIFT & 3;
+            let delta = match mode {
+                0 => site.stride,
+                1 => self.take::<1>()?[0] as i8 as u64,
+                2 => u32::from_le_bytes(self.take()?) as i32 as u64,
+                _ => u64::from_le_bytes(self.take()?).wrapping_sub(site.last),
+            };
+            address = site.last.wrapping_add(delta);
+            (site.last, site.stride) = (address, delta);
+            self.tables.sites[slot as usize] = site;
+        }
+        let code = header >> SIZE_SHIFT & 7;
+        let mut size = match code {
+            0 => 0,
+            1..=5 => 1 << (code - 1),
+            6 => u32::from_le_bytes(self.take()?),
+            _ => return Err("an event has an impossible size"),
+        };
+        let mut value = None;
+        if (1..=4).contains(&code) {
+            let foretold = header & VALUE_FORETOLD != 0;
+            let explicit = match code {
+                _ if foretold => 0,
+                1 => u64::from(self.take::<1>()?[0]),
+                2 => u64::from(u16::from_le_bytes(self.take()?)),
+                3 => u64::from(u32::from_le_bytes(self.take()?)),
+                _ => u64::from_le_bytes(self.take()?),
+            };
+            let seen = self.tables.seen(address);
+            if !foretold {
+                *seen = Seen { address, value: explicit };
+            }
+            value = Some(seen.value);
+        }
+        if op >= op::ACCESSES {
+            size = 0;
+        }
+        Ok(Record::Event(LogEvent { op, pc: site.pc, address, size, value }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes as the runtime does, for any mixture of threads, and returns the bytes.
+    fn written(events: &[(u32, LogEvent)]) -> Vec<u8> {
+        let mut tables = Tables::boxed();
+        let mut last = vec![0u16; 8];
+        let mut bytes = vec![0u8; events.len() * (MAX_EVENT + 16) + 64];
+        let mut out = bytes.as_mut_ptr();
+        let mut running = 0;
+        for (thread, event) in events {
+            // SAFETY: the buffer has room for every event and a note before it.
+            unsafe {
+                if *thread != running {
+                    out = write_note(out, note::SWITCH, &[&thread.to_le_bytes()]);
+                    running = *thread;
+                }
+                out = write_event(&mut tables, &mut last[*thread as usize], out, event);
+            }
+        }
+        let length = out as usize - bytes.as_ptr() as usize;
+        bytes.truncate(length + 2);
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Vec<(u32, LogEvent)> {
+        let mut reader = LogReader::new(bytes);
+        let mut events = Vec::new();
+        while let Some(record) = reader.next_record().unwrap() {
+            if let Record::Event(event) = record {
+                events.push((reader.thread() as u32, event));
+            }
+        }
+        events
+    }
+
+    /// A few thousand events of every form, from a small generator.
+    fn mixture() -> Vec<(u32, LogEvent)> {
+        let mut state = 7u64;
+        let mut next = |n: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % n
+        };
+        let mut thread = 0;
+        (0..5000)
+            .map(|i| {
+                if next(20) == 0 {
+                    thread = next(5) as u32;
+                }
+                let pc = 0x40_0000 + next(40) * 7;
+                let op = [op::READ, op::WRITE, op::UPDATE + 5, op::ACQUIRE, op::RETURN, op::FORK][next(6) as usize];
+                let address = match next(4) {
+                    0 => 0x60_0000 + i * 8,
+                    1 => 0x7fff_0000_0000 + next(1 << 40),
+                    _ => 0x60_0000 + next(64) * 8,
+                };
+                let (size, value) = match op {
+                    op::FORK => (0, Some(next(9))),
+                    op if op >= op::ACCESSES => (0, None),
+                    _ => match next(7) {
+                        0 => (16, None),
+                        1 => (next(1 << 20) as u32 + 1, None),
+                        n => {
+                            let size = [1, 2, 4, 8, 8][n as usize - 2];
+                            let value = next(3) * next(u64::MAX >> 33) * 0x1_0000_0001;
+                            (size, Some(if size == 8 { value } else { value & ((1 << (8 * size)) - 1) }))
+                        }
+                    },
+                };
+                let address = if op == op::RETURN { 0 } else { address };
+                (thread, LogEvent { op, pc, address, size, value })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let events = mixture();
+        assert_eq!(read(&written(&events)), events);
+    }
+
+    #[test]
+    fn a_recording_cut_anywhere_gives_its_events_up_to_there() {
+        let events = mixture()[..300].to_vec();
+        let bytes = written(&events);
+        for cut in 0..bytes.len() {
+            let mut reader = LogReader::new(&bytes[..cut]);
+            let mut read = 0;
+            while let Ok(Some(record)) = reader.next_record() {
+                if let Record::Event(event) = record {
+                    assert_eq!(event, events[read].1);
+                    read += 1;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn flipped_bits_never_panic() {
+        let bytes = written(&mixture()[..500]);
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut bytes = bytes.clone();
+                bytes[at] ^= 1 << bit;
+                let mut reader = LogReader::new(&bytes);
+                while let Ok(Some(_)) = reader.next_record() {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_loop_over_an_array_takes_two_bytes_for_each_read_of_known_values() {
+        let read = |i: u64| LogEvent { op: op::READ, pc: 0x1000, address: 0x2000 + 8 * i, size: 8, value: Some(0) };
+        let write = |i: u64| LogEvent { op: op::WRITE, pc: 0x1010, ..read(i) };
+        let zeroes: Vec<_> = (0..1000).map(|i| (0, write(i))).collect();
+        let both: Vec<_> = zeroes.iter().copied().chain((0..1000).map(|i| (0, read(i)))).collect();
+        let growth = written(&both).len() - written(&zeroes).len();
+        assert!(growth < 2 * 1000 + 100, "{growth}");
+    }
+}

@@ -1,0 +1,109 @@
+//! The plan: what the command tells the runtime, in a mapped file that is only read.
+//!
+//! All numbers are `u64`, little-endian. A [`Header`], then for each thread that the schedule knows its parent and which
+//! child of its parent it is, then the steps (thread, events), then the threads of the goal, then the answers that the
+//! program got from the system, for each thread one block.
+//!
+//! Threads are known by their place in the family, not by the order of their creation, which another schedule changes.
+
+/// First number of a plan: `PORTPLN1`.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"PORTPLN1");
+
+/// How to choose who runs next where the plan has no steps (left).
+#[allow(missing_docs)]
+pub mod policy {
+    /// Go on with the running thread as long as it can run.
+    pub const STAY: u64 = 0;
+    pub const ROUND_ROBIN: u64 = 1;
+    pub const RANDOM: u64 = 2;
+    pub const PCT: u64 = 3;
+}
+
+/// What to look for when the steps are done.
+pub mod goal {
+    /// Nothing.
+    pub const NONE: u64 = 0;
+    /// Both threads are at conflicting accesses. Afterwards the second goes first, then the first.
+    pub const RACE: u64 = 1;
+    /// Every thread of the goal waits at a lock.
+    pub const DEADLOCK: u64 = 2;
+}
+
+/// The fixed part.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Header {
+    /// [`MAGIC`]
+    pub magic: u64,
+    /// See [`policy`].
+    pub policy: u64,
+    /// For the random policies.
+    pub seed: u64,
+    /// Lines of the family table.
+    pub threads: u64,
+    /// Steps.
+    pub steps: u64,
+    /// See [`goal`].
+    pub goal: u64,
+    /// Threads of the goal.
+    pub goal_threads: u64,
+    /// Numbers in all blocks of answers.
+    pub answers: u64,
+    /// 1: raise SIGTRAP in the thread that reaches the goal, for a debugger.
+    pub trap: u64,
+    /// Reserved.
+    pub spare: [u64; 7],
+}
+
+/// A plan, as the command makes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// See [`policy`].
+    pub policy: u64,
+    /// For the random policies.
+    pub seed: u64,
+    /// Parent, and which child of it, for every thread; thread 0 is main.
+    pub family: Vec<(u64, u64)>,
+    /// Which thread runs how many events, in order.
+    pub steps: Vec<(u64, u64)>,
+    /// See [`goal`].
+    pub goal: u64,
+    /// Threads of the goal.
+    pub goal_threads: Vec<u64>,
+    /// For every thread, the system's answers in the order it asked: kind ([`crate::log::input`]) and bytes.
+    pub answers: Vec<Vec<(u64, Vec<u8>)>>,
+    /// Whether to stop for a debugger when the goal is reached.
+    pub trap: bool,
+}
+
+impl Plan {
+    /// The plan as bytes of a file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut answers: Vec<u64> = Vec::new();
+        for (thread, given) in self.answers.iter().enumerate() {
+            for (kind, bytes) in given {
+                answers.extend([thread as u64, *kind, bytes.len() as u64]);
+                for chunk in bytes.chunks(8) {
+                    let mut word = [0; 8];
+                    word[..chunk.len()].copy_from_slice(chunk);
+                    answers.push(u64::from_le_bytes(word));
+                }
+            }
+        }
+        let header = [
+            MAGIC,
+            self.policy,
+            self.seed,
+            self.family.len() as u64,
+            self.steps.len() as u64,
+            self.goal,
+            self.goal_threads.len() as u64,
+            answers.len() as u64,
+            u64::from(self.trap),
+        ];
+        let padded = header.into_iter().chain(std::iter::repeat_n(0, 7));
+        let pairs = self.family.iter().chain(&self.steps).flat_map(|&(a, b)| [a, b]);
+        let words = padded.chain(pairs).chain(self.goal_threads.iter().copied()).chain(answers);
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+}
