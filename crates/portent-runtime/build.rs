@@ -32,12 +32,14 @@ fn compile(out: &PathBuf, target: &OsString) {
     let rustc = variable("RUSTC");
     let mut remap = variable("CARGO_MANIFEST_DIR");
     remap.push("=portent-runtime");
+    // The line tables of std are four fifths of the library; they help only those who debug the runtime.
+    let strip = if variable("PROFILE") == "release" { "strip=debuginfo" } else { "strip=none" };
     let status = Command::new(&rustc)
         .args(["--crate-name", "portent_runtime", "--crate-type", "cdylib", "--edition", "2024", "--target"])
         .arg(target)
         .args(["-C", "opt-level=3", "-C", "codegen-units=1", "-C", "panic=unwind", "-C", "debuginfo=line-tables-only"])
         .args(["-C", "overflow-checks=off", "-C", "link-arg=-Wl,-soname,libportent_runtime.so"])
-        .args(["-C", "link-arg=-Wl,-z,now", "--cap-lints", "allow"])
+        .args(["-C", "link-arg=-Wl,-z,now", "-C", strip, "--cap-lints", "allow"])
         // The same sources make the same library wherever they lie.
         .arg("--remap-path-prefix")
         .arg(remap)

@@ -31,7 +31,7 @@ fn const_format_top() -> String {
          portent stats a.portent               what is in it?\n  \
          portent predict a.portent             which bugs do other interleavings contain?\n  \
          portent convert a.portent a.std       as text\n  \
-         make CC=\"portent cc\" CXX=\"portent c++\"   build a program for recording\n\n{}\n\n{PLANNED}",
+         make CC=\"portent cc\"                  build a program so that it can be recorded\n\n{}\n\n{PLANNED}",
         exit::HELP
     )
 }
