@@ -19,7 +19,7 @@
 
 use super::compiler::Family;
 use super::library::SPECS_NAME;
-use super::request::Request;
+use super::request::{Linking, Request};
 use crate::failure::Failure;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -45,15 +45,19 @@ pub(crate) fn instrumented(
         before.extend(words("-O1 -g"));
         after.extend(compiling(family));
     }
-    if request.links {
-        if request.statically {
+    if request.links == Linking::Nothing {
+        after.extend(compiles.then_some("-fsanitize=thread".into()));
+    } else {
+        if request.statically && request.links == Linking::Whole {
             return Err(Failure::usage(
                 "a statically linked program cannot be recorded: the runtime is a shared library",
                 "link without -static, or build this program with the compiler itself",
             ));
         }
         let directory = directory()?;
-        before.extend(linking(&directory));
+        if request.links == Linking::Whole {
+            before.extend(linking(&directory));
+        }
         after.push("-fno-sanitize=thread".into());
         match family {
             // Without sources, too: with -flto, linking compiles.
@@ -61,8 +65,6 @@ pub(crate) fn instrumented(
             Family::Clang if compiles => after.extend(words("-Xclang -fsanitize=thread")),
             _ => {}
         }
-    } else if compiles {
-        after.push("-fsanitize=thread".into());
     }
     let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
     let (options, files) = arguments.split_at(end);
@@ -119,9 +121,7 @@ mod tests {
 
     #[test]
     fn questions_and_what_opted_out_pass_as_they_are() {
-        for arguments in
-            ["--version", "-print-search-dirs", "-c a.s", "-r a.o b.o -o c.o", "-fno-sanitize=thread -c a.c"]
-        {
+        for arguments in ["--version", "-print-search-dirs", "-c a.s", "-fno-sanitize=thread -c a.c"] {
             assert_eq!(line(arguments, Family::Gcc), arguments);
             assert_eq!(line(arguments, Family::Clang), arguments);
         }
@@ -145,6 +145,7 @@ mod tests {
             format!("{runtime} -specs=/r,t/gcc.specs a.o -fsanitize=thread -fno-sanitize=thread")
         );
         assert_eq!(line("a.o", Family::Clang), format!("{runtime} a.o -fno-sanitize=thread"));
+        assert_eq!(line("-r a.o", Family::Clang), "-r a.o -fno-sanitize=thread");
         let both = line("a.c", Family::Gcc);
         assert!(both.starts_with("-O1 -g -L") && both.ends_with(" -fno-sanitize=thread"), "{both}");
         assert!(line("a.c", Family::Clang).ends_with(" -fno-sanitize=thread -Xclang -fsanitize=thread"));

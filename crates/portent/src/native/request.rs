@@ -15,12 +15,22 @@ use std::path::Path;
 pub(crate) struct Request {
     /// Something other than plain assembly is compiled or preprocessed.
     pub(crate) compiles: bool,
-    /// A program or a library is linked, not just objects into one object.
-    pub(crate) links: bool,
+    pub(crate) links: Linking,
     /// The program is to need no shared libraries.
     pub(crate) statically: bool,
     /// The user turned this instrumentation off, by name.
     pub(crate) opted_out: bool,
+}
+
+/// What the linker makes, if it is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Linking {
+    #[default]
+    Nothing,
+    /// Objects into one object: without libraries.
+    Object,
+    /// A program or a shared library.
+    Whole,
 }
 
 /// The options that end the work before the linker.
@@ -176,9 +186,14 @@ impl Reader {
         // `-Wl,--version` alone asks a question, `-o x -Wl,--whole-archive,y.a` links.
         let linkable = any(Input::ForLinker) || any(Input::Source) || any(Input::Assembly);
         let linkable = linkable || (self.output && self.for_linker && self.inputs.is_empty());
+        let links = match linkable && !self.no_link {
+            false => Linking::Nothing,
+            true if self.relocatable => Linking::Object,
+            true => Linking::Whole,
+        };
         Request {
             compiles: any(Input::Source) || any(Input::Header),
-            links: linkable && !self.no_link && !self.relocatable,
+            links,
             // A library that was asked to prefer archives is still a shared library.
             statically: self.statically && !self.shared,
             opted_out: self.opted_out,
@@ -201,7 +216,7 @@ mod tests {
     /// Whether a line compiles and links.
     fn work(line: &str) -> (bool, bool) {
         let request = of(line);
-        (request.compiles, request.links)
+        (request.compiles, request.links == Linking::Whole)
     }
 
     #[test]
@@ -217,7 +232,6 @@ mod tests {
             "-x c++-header a",
             "-MD -MF a.c -MT b.o -c a.c",
             "-xc -c a.o",
-            "-x c a.txt -r",
             "-c -- a.c",
         ] {
             assert_eq!(work(line), (true, false), "{line}");
@@ -257,13 +271,20 @@ mod tests {
             "-x c",
             "-I include -v",
             "-c a.s",
-            "-r a.o -o b.o",
-            "-Wl,-r a.o",
-            "-Xlinker -r a.o -nostdlib",
             "-cc1 -triple x a.c",
         ] {
             assert_eq!(work(line), (false, false), "{line}");
         }
+    }
+
+    #[test]
+    fn objects_are_linked_into_objects() {
+        for line in ["-r a.o -o b.o", "-Wl,-r a.o", "-Xlinker -r a.o -nostdlib"] {
+            let request = of(line);
+            assert_eq!((request.compiles, request.links), (false, Linking::Object), "{line}");
+        }
+        let both = of("-x c a.txt -r -o b.o");
+        assert_eq!((both.compiles, both.links), (true, Linking::Object));
     }
 
     #[test]
