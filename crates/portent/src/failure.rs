@@ -19,10 +19,10 @@ pub enum Failure {
         /// What to do instead.
         help: String,
     },
-    /// The program to record or replay could not be started.
+    /// A program, or the compiler, could not be started.
     #[error("{message}")]
     NotStarted {
-        /// Why.
+        /// What did not start, and why.
         message: String,
         /// What to do about it.
         help: String,
@@ -46,8 +46,7 @@ impl Failure {
         Failure::Usage { message: message.into(), help: help.into() }
     }
 
-    /// A program that could not be started.
-    #[cfg(target_os = "linux")]
+    /// A program that did not start.
     pub(crate) fn not_started(message: impl Into<String>, help: impl Into<String>) -> Self {
         Failure::NotStarted { message: message.into(), help: help.into() }
     }

@@ -11,7 +11,6 @@ mod commands;
 mod exit;
 mod failure;
 mod figures;
-#[cfg(target_os = "linux")]
 mod native;
 mod terminal;
 mod traces;
@@ -23,10 +22,15 @@ use args::{Arguments, Command};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use commands::knobs::Knobs;
+use native::compiler::Language;
 use std::ffi::OsString;
 
 /// Runs the command line `arguments`, the first of which is the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some((language, arguments)) = commands::cc::arguments(&arguments) {
+        return commands::cc::run(language, arguments).unwrap_or_else(|failure| failure.report());
+    }
     let arguments = match parse(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -53,8 +57,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(Failure::usage("programs can be recorded on Linux only", "record there; traces can be examined here"))
         }
         Command::Replay(_) => Err(not_built("replay")),
-        Command::Cc(_) => Err(not_built("cc")),
-        Command::Cxx(_) => Err(not_built("c++")),
+        Command::Cc(args) => commands::cc::run(Language::C, &args.arguments),
+        Command::Cxx(args) => commands::cc::run(Language::Cxx, &args.arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }
