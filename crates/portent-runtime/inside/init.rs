@@ -172,8 +172,16 @@ unsafe extern "C" fn note_module(module: *const Module, _size: usize, _data: *mu
                 high = high.max(module.bias as u64 + header[2] + header[5]);
             }
         }
-        let size = record::text_size(module.name as usize, 4096) - 1;
-        record::told(note::MODULE, &[module.bias as u64, low, high], std::slice::from_raw_parts(module.name, size));
+        let mut size = record::text_size(module.name as usize, 4096) - 1;
+        let mut name = module.name;
+        let mut path = [0u8; 4096];
+        if size == 0 {
+            // The program itself.
+            let link = c"/proc/self/exe".as_ptr() as usize;
+            size = sys::call3(sys::SYS_READLINK, link, path.as_mut_ptr() as usize, path.len()).max(0) as usize;
+            name = path.as_ptr();
+        }
+        record::told(note::MODULE, &[module.bias as u64, low, high], std::slice::from_raw_parts(name, size));
     }
     0
 }
