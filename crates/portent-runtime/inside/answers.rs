@@ -8,7 +8,7 @@ use crate::init::MappedPlan;
 use crate::log::{input, note};
 use crate::real::{Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{record, sched, sys};
+use crate::{process, record, sched, sys};
 
 /// Until when an operation waits, in virtual time.
 #[derive(Clone, Copy)]
@@ -91,6 +91,38 @@ fn planned(me: &mut Thread, kind: u64, out: &mut [u8]) -> bool {
     }
 }
 
+/// Finds the plan's next signal for a thread.
+pub fn next_signal(me: &mut Thread) {
+    me.signal_at = u64::MAX;
+    // SAFETY: the plan's answers, as in `planned`.
+    unsafe {
+        let (words, count) = ANSWERS;
+        while me.signal_answer + 3 <= count {
+            let at = me.signal_answer;
+            me.signal_answer += 3 + (*words.add(at + 2) as usize).div_ceil(8);
+            let is_signal = *words.add(at) == u64::from(me.id) && *words.add(at + 1) == input::SIGNAL;
+            if is_signal && *words.add(at + 2) == 24 && me.signal_answer <= count {
+                me.signal_planned = *words.add(at + 3) as u32 & 63;
+                me.signal_at = *words.add(at + 4);
+                me.signal_waits = *words.add(at + 5) != 0;
+                return;
+            }
+        }
+    }
+}
+
+/// A process number: in a replay, the recorded one.
+pub fn process_number(me: &mut Thread, real: i32) -> i32 {
+    let mut bytes = u64::from(real as u32).to_le_bytes();
+    answer(me, input::PROCESS, &mut bytes);
+    u64::from_le_bytes(bytes) as i32
+}
+
+/// What a thread read from a device (random numbers, mostly): the same in a replay.
+pub fn from_device(me: &mut Thread, bytes: &mut [u8]) {
+    answer(me, input::RANDOM, bytes);
+}
+
 /// Gives the program an answer: the plan's, or the one already in `out`; and notes it.
 fn answer(me: &mut Thread, kind: u64, out: &mut [u8]) {
     planned(me, kind, out);
@@ -101,6 +133,12 @@ fn time_of(me: &mut Thread, clock: i32) -> sys::Timespec {
     let mut nanos = (sys::clock(clock) + skipped()).to_le_bytes();
     answer(me, input::TIME, &mut nanos);
     sys::Timespec::from_nanos(i64::from_le_bytes(nanos))
+}
+
+pub unsafe extern "C-unwind" fn timespec_get(out: *mut sys::Timespec, base: i32, pc: usize) -> i32 {
+    const UTC: i32 = 1;
+    // SAFETY: passed on.
+    if base == UTC && unsafe { clock_gettime(REALTIME, out, pc) } == 0 { UTC } else { 0 }
 }
 
 static CLOCK_GETTIME: Real = Real::new(b"clock_gettime\0");
@@ -285,29 +323,23 @@ pub unsafe extern "C-unwind" fn random_device(device: Ptr, _pc: usize) -> u32 {
 }
 
 pub unsafe extern "C-unwind" fn getpid(_pc: usize) -> i32 {
-    let mut bytes = u64::from(sys::getpid()).to_le_bytes();
-    if let Some(me) = state::enter() {
-        answer(me, input::PROCESS, &mut bytes);
-        state::leave(me);
-        // SAFETY: the holder of the token.
-        unsafe { SHOWN_PID = u64::from_le_bytes(bytes) as i32 };
-    }
-    u64::from_le_bytes(bytes) as i32
+    let real = sys::getpid() as i32;
+    let Some(me) = state::enter() else { return real };
+    let shown = process_number(me, real);
+    process::remember(shown, real);
+    state::leave(me);
+    shown
 }
 
-/// The process number that the program was told: in a replay, the recorded one.
-pub static mut SHOWN_PID: i32 = 0;
-
 pub unsafe extern "C-unwind" fn kill(pid: i32, signal: i32, _pc: usize) -> i32 {
-    // SAFETY: a number that only the holder of the token changes.
-    let pid = if pid != 0 && pid == unsafe { SHOWN_PID } { sys::getpid() as i32 } else { pid };
     // SAFETY: passed on to the kernel.
-    let result = unsafe { sys::call3(sys::SYS_KILL, pid as usize, signal as usize, 0) };
+    let result = unsafe { sys::call3(sys::SYS_KILL, process::real_number(pid) as usize, signal as usize, 0) };
     if result < 0 { sys::fail(-result as i32) } else { 0 }
 }
 
 entry! {
     clock_gettime(2) => clock_gettime;
+    timespec_get(2) => timespec_get;
     gettimeofday(2) => gettimeofday;
     time(1) => time;
     nanosleep(2) => nanosleep;

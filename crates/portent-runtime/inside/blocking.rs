@@ -1,18 +1,21 @@
 //! System calls that may block: the token is given away meanwhile.
 //!
-//! What threads tell each other through pipes, sockets and event counters orders them: every write sends a token, and a
-//! read receives all tokens sent on its channel since the last read. A pipe is known by its inode; all sockets are taken
-//! for one channel, which orders more than is needed and never less.
+//! What threads tell each other through pipes, sockets and event counters that the program made orders them: every write
+//! sends a token, and a read receives all tokens sent on its channel since the last read. A pipe is known by its inode; all
+//! sockets are taken for one channel, which orders more than is needed and never less. What the program was started with
+//! (its standard output, say) leads elsewhere and orders nothing.
+//!
+//! Every return from such a call is an event, so that the schedule says when it happened.
 
 use crate::entry::entry;
 use crate::log::op;
 use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
-use crate::{access, record, sched, sys};
+use crate::{access, answers, record, sched, signals, sys};
 
 const MOST: usize = 1024;
 
-/// A channel: its key, messages sent, messages received.
+/// A channel: its key, messages sent, messages received. The first is that of all sockets.
 #[derive(Clone, Copy)]
 struct Channel {
     key: u64,
@@ -21,48 +24,75 @@ struct Channel {
 }
 
 static mut CHANNELS: [Channel; MOST] = [Channel { key: 0, sent: 0, received: 0 }; MOST];
+static mut COUNT: usize = 1;
 
-/// The channel behind a file descriptor; none for files and terminals, which order nothing.
-fn channel(fd: usize) -> Option<&'static mut Channel> {
-    const KIND: u32 = 0o170_000;
+const SOCKETS: usize = 0;
+const KIND: u32 = 0o170_000;
+const FIFO: u32 = 0o010_000;
+const SOCKET: u32 = 0o140_000;
+const DEVICE: u32 = 0o020_000;
+
+/// Kind and inode of what is behind a descriptor.
+fn examine(fd: usize) -> (u32, u64) {
     let mut status = [0u64; 18];
     // SAFETY: the kernel fills the status: device, inode, links, mode, …
-    if unsafe { sys::call3(sys::SYS_FSTAT, fd, status.as_mut_ptr() as usize, 0) } != 0 {
-        return None;
+    let result = unsafe { sys::call3(sys::SYS_FSTAT, fd, status.as_mut_ptr() as usize, 0) };
+    if result == 0 { (status[3] as u32 & KIND, status[1]) } else { (u32::MAX, 0) }
+}
+
+/// Whether a descriptor leads to a device, such as the one for random numbers.
+pub fn is_device(fd: i32) -> bool {
+    fd > 2 && examine(fd as usize).0 == DEVICE
+}
+
+/// What a channel is known by. Event counters have no inode of their own; their descriptors are not usually duplicated.
+fn key(fd: usize) -> u64 {
+    match examine(fd) {
+        (FIFO, inode) => inode << 1 | 1,
+        _ => (fd as u64) << 1,
     }
-    let key = match status[3] as u32 & KIND {
-        0o010_000 => status[1] << 2 | 1,
-        0o140_000 => 2,
-        // Event counters, timers and the like have no kind; their descriptors are not usually duplicated.
-        0 => (fd as u64) << 2 | 3,
+}
+
+/// The program has made a channel.
+fn register(fd: usize) {
+    // SAFETY: the holder of the token.
+    unsafe {
+        if COUNT < MOST {
+            CHANNELS[COUNT] = Channel { key: key(fd), sent: 0, received: 0 };
+            COUNT += 1;
+        }
+    }
+}
+
+/// The channel behind a descriptor, the youngest if its key is used again; none where nothing is ordered.
+fn channel(fd: usize) -> Option<(usize, &'static mut Channel)> {
+    // SAFETY: the holder of the token, and never two of these at once.
+    let channels = unsafe { &mut (&mut *&raw mut CHANNELS)[..COUNT] };
+    let at = match examine(fd) {
+        (SOCKET, _) if fd > 2 => SOCKETS,
+        (FIFO | 0, _) => {
+            let key = key(fd);
+            (1..channels.len()).rev().find(|&at| channels[at].key == key)?
+        }
         _ => return None,
     };
-    // SAFETY: the holder of the token, and never two of these at once.
-    let channels = unsafe { &mut *&raw mut CHANNELS };
-    let at = channels.iter().position(|channel| channel.key == key || channel.key == 0)?;
-    channels[at].key = key;
-    Some(&mut channels[at])
+    Some((at, &mut channels[at]))
 }
 
 /// Before something is sent.
 fn sends(me: &mut Thread, fd: usize, pc: usize) {
-    if let Some(channel) = channel(fd) {
-        let (key, number) = (channel.key, channel.sent);
+    if let Some((at, channel)) = channel(fd) {
+        let number = channel.sent;
         channel.sent += 1;
-        sched::before(me, state::plain(op::SEND, key as usize, pc));
-        record::valued(me, op::SEND, key as usize, number, pc);
+        sched::before(me, state::plain(op::SEND, at, pc));
+        record::valued(me, op::SEND, at, number, pc);
     }
 }
 
 /// After something was received.
 fn received(me: &mut Thread, fd: usize, pc: usize) {
-    while let Some(channel) = channel(fd)
-        && channel.received < channel.sent
-    {
-        let (key, number) = (channel.key, channel.received);
-        channel.received += 1;
-        sched::before(me, state::plain(op::RECEIVE, key as usize, pc));
-        record::valued(me, op::RECEIVE, key as usize, number, pc);
+    if let Some((at, _)) = channel(fd) {
+        receive(me, at, pc);
     }
 }
 
@@ -125,6 +155,11 @@ macro_rules! calls {
     (@first $a:ident, $b:ident, $c:ident $(, $more:ident)*) => { [$a, $b, $c] };
 }
 
+/// A call that may block and has nothing to do with channels.
+pub fn plain_call(me: &mut Thread, pc: usize, real: impl FnOnce() -> isize) -> isize {
+    perform(me, Does::Nothing, [0; 3], pc, real)
+}
+
 fn perform(
     me: &mut Thread,
     does: Does,
@@ -138,12 +173,26 @@ fn perform(
         }
         sends(me, fd, pc);
     }
+    if me.signal_at == me.events {
+        // The plan interrupts it here.
+        let waits = me.signal_waits;
+        signals::inject(me, false);
+        if waits {
+            returned(me, pc);
+            return sys::fail(sys::EINTR) as isize;
+        }
+    }
     let result = away(me, pc, real);
     if (result as i32) < 0 {
+        returned(me, pc);
         return result;
     }
     match does {
         Does::Receives => {
+            if result > 0 && is_device(fd as i32) {
+                // SAFETY: the call has filled so many bytes.
+                answers::from_device(me, unsafe { std::slice::from_raw_parts_mut(buffer as *mut u8, result as usize) });
+            }
             received(me, fd, pc);
             if result > 0 && buffer != 0 {
                 access::write(me, op::WRITE, buffer, (result as usize).min(size), pc);
@@ -152,20 +201,67 @@ fn perform(
         Does::Polls => receive_everything(me, pc),
         _ => {}
     }
+    returned(me, pc);
     result
+}
+
+/// The return of a call is an event.
+fn returned(me: &mut Thread, pc: usize) {
+    // SAFETY: this thread's errno, which waiting for its turn must not change.
+    let error = unsafe { *sys::__errno_location() };
+    sched::before(me, state::plain(op::BRANCH, 0, pc));
+    record::plain(me, op::BRANCH, 0, pc);
+    // SAFETY: as above.
+    unsafe { *sys::__errno_location() = error };
+}
+
+/// Receives what was sent on a channel and has not been received.
+fn receive(me: &mut Thread, at: usize, pc: usize) {
+    // SAFETY: the holder of the token; looked at anew each time, as others may run in between.
+    while let Channel { sent, received, .. } = unsafe { CHANNELS[at] }
+        && received < sent
+    {
+        // SAFETY: as above.
+        unsafe { CHANNELS[at].received += 1 };
+        sched::before(me, state::plain(op::RECEIVE, at, pc));
+        record::valued(me, op::RECEIVE, at, received, pc);
+    }
 }
 
 /// After a wait for any of several descriptors.
 fn receive_everything(me: &mut Thread, pc: usize) {
     // SAFETY: the holder of the token.
-    let channels = unsafe { &mut *&raw mut CHANNELS };
-    for channel in channels.iter_mut().take_while(|channel| channel.key != 0) {
-        while channel.received < channel.sent {
-            sched::before(me, state::plain(op::RECEIVE, channel.key as usize, pc));
-            record::valued(me, op::RECEIVE, channel.key as usize, channel.received, pc);
-            channel.received += 1;
-        }
+    for at in 0..unsafe { COUNT } {
+        receive(me, at, pc);
     }
+}
+
+/// Functions that make channels; `$made` says where the new descriptors are.
+macro_rules! makers {
+    ($($name:ident($($arg:ident),*) $symbol:literal: |$result:ident| $made:expr;)*) => {
+        $(
+            pub unsafe extern "C-unwind" fn $name($($arg: usize,)* _pc: usize) -> i32 {
+                static REAL: Real = Real::new($symbol);
+                type Make = unsafe extern "C-unwind" fn($(makers!(@type $arg)),*) -> i32;
+                // SAFETY: the C library's function, with its own arguments.
+                let $result = unsafe { std::mem::transmute::<Ptr, Make>(REAL.required())($($arg),*) };
+                if $result >= 0 && let Some(me) = state::enter() {
+                    register($made as usize);
+                    state::leave(me);
+                }
+                $result
+            }
+        )*
+    };
+    (@type $arg:ident) => { usize };
+}
+
+makers! {
+    // SAFETY: the call has filled the program's array.
+    pipe(ends) b"pipe\0": |_result| unsafe { *(ends as *const i32) };
+    // SAFETY: as above.
+    pipe2(ends, flags) b"pipe2\0": |_result| unsafe { *(ends as *const i32) };
+    eventfd(count, flags) b"eventfd\0": |result| result;
 }
 
 calls! {
@@ -184,10 +280,7 @@ calls! {
     epoll_wait(fd, events, count, time) b"epoll_wait\0" Polls;
     epoll_pwait(fd, events, count, time, mask) b"epoll_pwait\0" Polls;
     eventfd_read(fd, value) b"eventfd_read\0" Polls;
-    wait(status) b"wait\0" Nothing;
-    waitpid(pid, status, options) b"waitpid\0" Nothing;
     waitid(kind, id, information, options) b"waitid\0" Nothing;
-    wait4(pid, status, options, usage) b"wait4\0" Nothing;
     system(command) b"system\0" Nothing;
     pause() b"pause\0" Nothing;
     sigwait(set, signal) b"sigwait\0" Nothing;
@@ -208,6 +301,9 @@ pub fn may_block(n: i64) -> bool {
 }
 
 entry! {
+    pipe(1) => pipe;
+    pipe2(2) => pipe2;
+    eventfd(2) => eventfd;
     read(3) => read;
     write(3) => write;
     recv(4) => recv;
@@ -223,10 +319,7 @@ entry! {
     epoll_wait(4) => epoll_wait;
     epoll_pwait(5) => epoll_pwait;
     eventfd_read(2) => eventfd_read;
-    wait(1) => wait;
-    waitpid(3) => waitpid;
     waitid(4) => waitid;
-    wait4(4) => wait4;
     system(1) => system;
     pause(0) => pause;
     sigwait(2) => sigwait;

@@ -36,8 +36,6 @@ macro_rules! forward {
 forward! {
     pthread_cond_init "2.3.2";
     pthread_cond_destroy "2.3.2";
-    posix_spawn "2.15";
-    posix_spawnp "2.15";
     realpath "2.3";
     regexec "2.3.4";
     sched_getaffinity "2.3.4";

@@ -7,7 +7,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::real::{Ptr, Real};
 use crate::state;
-use crate::{access, record, sys};
+use crate::{access, answers, blocking, record, sys};
 
 /// Records a read and then a write, each of a range that may be empty.
 fn touch(read: (usize, usize), write: (usize, usize), pc: usize) {
@@ -179,7 +179,20 @@ pub unsafe extern "C-unwind" fn fread(to: usize, size: usize, count: usize, file
             to, size, count, file,
         )
     };
-    touch(NONE, (to, got.wrapping_mul(size)), pc);
+    static FILENO: Real = Real::new(b"fileno\0");
+    let bytes = got.wrapping_mul(size);
+    // SAFETY: the C library's function; the call has filled so many bytes.
+    unsafe {
+        let fd = std::mem::transmute::<Ptr, extern "C" fn(usize) -> i32>(FILENO.required())(file);
+        if bytes > 0
+            && blocking::is_device(fd)
+            && let Some(me) = state::enter()
+        {
+            answers::from_device(me, std::slice::from_raw_parts_mut(to as *mut u8, bytes));
+            state::leave(me);
+        }
+    }
+    touch(NONE, (to, bytes), pc);
     got
 }
 

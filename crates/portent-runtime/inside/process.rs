@@ -3,8 +3,8 @@
 use crate::entry::entry;
 use crate::log::{self, message, note, op};
 use crate::real::{Ptr, Real};
-use crate::state::{self, Pending, Wait};
-use crate::{record, sched, sys};
+use crate::state::{self, Pending, Thread, Wait};
+use crate::{answers, blocking, record, sched, sys};
 
 /// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
 /// does not wait for.
@@ -14,10 +14,13 @@ fn hold_exit(status: i32, pc: usize, hold: bool) {
         sched::lock().exiting = true;
         sched::ask(me, Pending { op: op::EXIT, pc, wait: Wait::Exit, ..Pending::default() });
     }
+    if hold {
+        record::plain(me, op::BRANCH, 0, pc);
+    }
     record::numbers(note::EXIT, &[status as u32 as u64]);
     ended();
     // What runs from here on, destructors of static objects and the like, runs undisturbed.
-    me.stop = u64::MAX;
+    me.allow(u64::MAX);
     state::leave(me);
 }
 
@@ -110,18 +113,110 @@ pub unsafe extern "C-unwind" fn __libc_start_main(
     }
 }
 
+/// Process numbers as the program was told them, and as they are: they differ in a replay.
+static mut NUMBERS: [(i32, i32); 256] = [(0, 0); 256];
+static mut LAST: usize = 0;
+
+/// Notes what the program was told. Only the holder of the token comes here.
+pub fn remember(shown: i32, real: i32) {
+    if shown == real {
+        return;
+    }
+    // SAFETY: the holder of the token.
+    unsafe {
+        LAST = (LAST + 1) % 256;
+        NUMBERS[LAST] = (shown, real);
+    }
+}
+
+/// The process that the program means.
+pub fn real_number(shown: i32) -> i32 {
+    // SAFETY: only read; at worst a number that is just being replaced.
+    unsafe { (*&raw const NUMBERS).iter().find(|entry| entry.0 == shown && shown > 0).map_or(shown, |entry| entry.1) }
+}
+
+fn shown_number(real: i32) -> i32 {
+    // SAFETY: as above.
+    unsafe { (*&raw const NUMBERS).iter().find(|entry| entry.1 == real && real > 0).map_or(real, |entry| entry.0) }
+}
+
 /// A child made by `fork` has one thread and runs unrecorded.
 pub unsafe extern "C-unwind" fn fork(_pc: usize) -> i32 {
     static REAL: Real = Real::new(b"fork\0");
     let me = state::enter();
     // SAFETY: the C library's function.
-    let child = unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() };
+    let mut child = unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() };
     if child == 0 {
         state::set_current(std::ptr::null_mut());
     } else if let Some(me) = me {
+        if child > 0 {
+            child = child_made(me, child);
+        }
         state::leave(me);
     }
     child
+}
+
+fn child_made(me: &mut Thread, real: i32) -> i32 {
+    let shown = answers::process_number(me, real);
+    remember(shown, real);
+    shown
+}
+
+type Spawn = unsafe extern "C-unwind" fn(*mut i32, Ptr, Ptr, Ptr, Ptr, Ptr) -> i32;
+
+unsafe fn spawned(which: &'static Real, pid: *mut i32, arguments: [Ptr; 5]) -> i32 {
+    let mut child = 0;
+    let [path, actions, attributes, argv, environment] = arguments;
+    // SAFETY: the C library's function, with its own arguments; all registers are used, so the site is not known.
+    unsafe {
+        let result = std::mem::transmute::<Ptr, Spawn>(which.required())(&raw mut child, path, actions, attributes, argv, environment);
+        if result == 0 {
+            if let Some(me) = state::enter() {
+                child = child_made(me, child);
+                state::leave(me);
+            }
+            if !pid.is_null() {
+                *pid = child;
+            }
+        }
+        result
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn posix_spawn(pid: *mut i32, path: Ptr, actions: Ptr, attributes: Ptr, argv: Ptr, environment: Ptr) -> i32 {
+    static REAL: Real = Real::versioned(b"posix_spawn\0", b"GLIBC_2.15\0");
+    // SAFETY: passed on.
+    unsafe { spawned(&REAL, pid, [path, actions, attributes, argv, environment]) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn posix_spawnp(pid: *mut i32, file: Ptr, actions: Ptr, attributes: Ptr, argv: Ptr, environment: Ptr) -> i32 {
+    static REAL: Real = Real::versioned(b"posix_spawnp\0", b"GLIBC_2.15\0");
+    // SAFETY: passed on.
+    unsafe { spawned(&REAL, pid, [file, actions, attributes, argv, environment]) }
+}
+
+pub unsafe extern "C-unwind" fn wait4(pid: i32, status: *mut i32, options: i32, usage: Ptr, pc: usize) -> i32 {
+    static REAL: Real = Real::new(b"wait4\0");
+    type Wait4 = unsafe extern "C-unwind" fn(i32, *mut i32, i32, Ptr) -> i32;
+    // SAFETY: the C library's function, with its own arguments.
+    let real = || unsafe { std::mem::transmute::<Ptr, Wait4>(REAL.required())(real_number(pid), status, options, usage) };
+    let Some(me) = state::enter() else { return real() };
+    let found = blocking::plain_call(me, pc, || real() as isize);
+    state::leave(me);
+    shown_number(found as i32)
+}
+
+pub unsafe extern "C-unwind" fn waitpid(pid: i32, status: *mut i32, options: i32, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    unsafe { wait4(pid, status, options, std::ptr::null_mut(), pc) }
+}
+
+pub unsafe extern "C-unwind" fn wait(status: *mut i32, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    unsafe { wait4(-1, status, 0, std::ptr::null_mut(), pc) }
 }
 
 /// Whether a thread of this process sleeps in the kernel, by its state in /proc.
@@ -176,5 +271,8 @@ entry! {
     _Exit(1) => exit_now_c99;
     abort(0) => abort;
     fork(0) => fork;
+    wait(1) => wait;
+    waitpid(3) => waitpid;
+    wait4(4) => wait4;
     __assert_fail(4) => assert_fail;
 }

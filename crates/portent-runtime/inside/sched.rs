@@ -48,7 +48,7 @@ pub struct Scheduler {
     step: usize,
     /// Events of the current step that have been granted already; the step is over when its thread has executed them.
     granted: bool,
-    following: bool,
+    pub following: bool,
     goal: u64,
     goal_threads: *const u64,
     goal_count: usize,
@@ -159,6 +159,13 @@ pub fn ask(me: &mut Thread, pending: Pending) {
     me.pending = pending;
     me.timed_out = false;
     me.interrupted = false;
+    if me.signal_at == me.events {
+        signals::inject(me, pending.wait != Wait::Nothing);
+        // SAFETY: the holder of the token looks at objects that only holders change.
+        if me.events < me.until && unsafe { (*peek()).allows(me, &pending) } {
+            return;
+        }
+    }
     loop {
         let mut scheduler = lock();
         me.life = Life::Waiting;
@@ -172,7 +179,9 @@ pub fn ask(me: &mut Thread, pending: Pending) {
         }
         // The turn is for handlers of signals that came while it waited; then it waits on, or has been interrupted.
         me.inside = 0;
+        me.waited = true;
         let restarts = signals::deliver(me);
+        me.waited = false;
         me.inside = 1;
         if pending.wait == Wait::Sleep || (!restarts && matches!(pending.wait, Wait::Semaphore(_) | Wait::Futex(_))) {
             me.interrupted = true;
@@ -242,8 +251,11 @@ pub fn end(me: &mut Thread) {
 
 /// Gives the others a chance before the next event.
 pub fn yield_turn(me: &mut Thread) {
-    me.stop = me.events;
-    me.yielded = true;
+    // SAFETY: the holder of the token. A plan knows nothing of patience.
+    if !unsafe { (*peek()).following } {
+        me.allow(me.events);
+        me.yielded = true;
+    }
 }
 
 /// Chooses who runs next and wakes it, unless that is `asking` itself.
@@ -305,6 +317,10 @@ fn look_around(me: &mut Thread) {
     if scheduler.holder == 0 {
         // Somebody is away for good, as far as we know: operations with a deadline happen when it has passed, and the
         // process may end.
+        if scheduler.following && scheduler.unchanged_for(std::ptr::null_mut()) >= 5 * LONG {
+            // The thread of the plan's step is in a system call that does not return.
+            scheduler.give_up();
+        }
         scheduler.impatient = scheduler.unchanged_for(std::ptr::null_mut()) >= SUSPICION / 2;
         hand_over(&mut scheduler, u32::MAX);
         scheduler.impatient = false;
@@ -343,8 +359,6 @@ unsafe fn take_away(scheduler: &mut Scheduler, holder: &mut Thread) {
         return;
     }
     holder.life = Life::Away;
-    holder.stop = holder.events;
-    holder.yielded = true;
     holder.pending = Pending { op: op::RESUME, ..Pending::default() };
     scheduler.away += 1;
     let text = b"a thread was long in code that is not instrumented, or in a system call that Portent does not know; others went on";
@@ -518,19 +532,21 @@ impl Scheduler {
                     Life::Done => return self.diverge(diverged::ENDED, events),
                     _ => {}
                 }
-                who.stop = who.events + events;
+                who.allow(who.events + events);
                 self.granted = true;
             }
-            if who.life == Life::Done && who.events < who.stop {
-                return self.diverge(diverged::ENDED, who.stop - who.events);
+            if who.life == Life::Done && who.events < who.until {
+                return self.diverge(diverged::ENDED, who.until - who.events);
             }
-            if who.events >= who.stop {
+            if who.events >= who.until {
                 self.step += 1;
                 self.granted = false;
                 continue;
             }
             return match who.life {
                 Life::Away => Some(None),
+                // The plan says when the process ends.
+                _ if who.pending.wait == Wait::Exit => Some(Some(who.id)),
                 _ if self.possible(who, &who.pending) => Some(Some(who.id)),
                 _ if who.pending.deadline != 0 => {
                     self.time_out(who);
@@ -538,8 +554,15 @@ impl Scheduler {
                 }
                 // Whoever is away may make it possible.
                 _ if self.away > 0 => Some(None),
-                _ => self.diverge(diverged::NOT_ENABLED, who.stop - who.events),
+                _ => self.diverge(diverged::NOT_ENABLED, who.until - who.events),
             };
+        }
+    }
+
+    /// The thread of the current step does not come.
+    fn give_up(&mut self) {
+        if self.step < self.step_count {
+            self.diverge(diverged::NOT_ENABLED, 0);
         }
     }
 
@@ -571,7 +594,7 @@ impl Scheduler {
     /// Stops of the plan no longer count.
     fn release_stops(&mut self) {
         for one in self.living() {
-            one.stop = one.events;
+            one.allow(one.events);
         }
     }
 
@@ -587,7 +610,7 @@ impl Scheduler {
             for &id in goal {
                 let one = member(id);
                 if one.life == Life::Waiting && matches!(one.pending.op, op::START | op::RESUME) {
-                    one.stop = one.events;
+                    one.allow(one.events);
                     return Some(one.id);
                 }
             }
@@ -616,7 +639,7 @@ impl Scheduler {
                 // SAFETY: a thread of the table, under the lock.
                 let one = unsafe { &mut *thread(id - 1) };
                 if one.life == Life::Waiting && self.possible(one, &one.pending) {
-                    one.stop = one.events + 1;
+                    one.allow(one.events + 1);
                     return Some(one.id);
                 }
             }
@@ -662,7 +685,7 @@ impl Scheduler {
             if one.life != Life::Waiting || !self.possible(one, &one.pending) {
                 continue;
             }
-            if stays && one.id == asking && one.events < one.stop {
+            if stays && one.id == asking && one.events < one.until {
                 return Some(asking);
             }
             seen += 1;
@@ -687,7 +710,7 @@ impl Scheduler {
             policy::RANDOM => 1 + self.draw() % 100,
             _ => 1 + self.draw() % 2000,
         };
-        chosen.stop = chosen.events + span;
+        chosen.allow(chosen.events + span);
         if self.exiting {
             self.exit_events = self.exit_events.saturating_sub(span);
         }
@@ -709,7 +732,7 @@ impl Scheduler {
             self.exit_waits -= 1;
         }
         self.time_out(first);
-        first.stop = first.events + PATIENCE;
+        first.allow(first.events + PATIENCE);
         Some(first.id)
     }
 
@@ -721,7 +744,7 @@ impl Scheduler {
 
     fn by_exit(&mut self) -> Option<u32> {
         let one = self.living().find(|one| one.life == Life::Waiting && one.pending.wait == Wait::Exit)?;
-        one.stop = u64::MAX;
+        one.allow(u64::MAX);
         Some(one.id)
     }
 

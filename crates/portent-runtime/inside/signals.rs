@@ -8,7 +8,7 @@ use crate::entry::entry;
 use crate::log::note;
 use crate::real::{self, Ptr};
 use crate::state::{self, Thread};
-use crate::{record, sched, sys};
+use crate::{answers, record, sched, sys};
 
 const SIGNALS: usize = 65;
 const SIGILL: i32 = 4;
@@ -33,6 +33,9 @@ pub struct Action {
 }
 
 const NONE: Action = Action { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
+/// What handlers that were put off get: only the number of the signal is known by then.
+static mut SIGNAL_INFORMATION: [u32; 32] = [0; 32];
+static mut NO_CONTEXT: [u64; 128] = [0; 128];
 /// What the program asked for.
 static mut ASKED: [Action; SIGNALS] = [NONE; SIGNALS];
 
@@ -116,7 +119,15 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
         if asked.handler <= 1 {
             return;
         }
-        if me.is_null() || (*me).inside == 0 {
+        if me.is_null() {
+            return run(&asked, signal, information, context);
+        }
+        if (*sched::peek()).following {
+            // The plan says when handlers run.
+            return;
+        }
+        if (*me).inside == 0 {
+            announce(&mut *me, signal as u64, false);
             return run(&asked, signal, information, context);
         }
         if !(*me).in_call {
@@ -127,12 +138,41 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
         let me = &mut *me;
         let error = *sys::__errno_location();
         sched::come_back(me);
+        announce(me, signal as u64, true);
         me.inside = 0;
         run(&asked, signal, information, context);
         me.inside = 1;
         sched::go_away(me, 0);
         *sys::__errno_location() = error;
     }
+}
+
+/// Notes that a handler runs.
+fn announce(me: &mut Thread, signal: u64, waits: bool) {
+    // Not through `enter`: what the thread wrote last is recorded with its next event, and the handler's come after it.
+    let before = std::mem::replace(&mut me.inside, 1);
+    if me.unread.size != 0 {
+        record::read_back(me);
+    }
+    record::numbers(note::SIGNAL, &[signal, me.events, u64::from(waits)]);
+    me.inside = before;
+}
+
+/// Lets the plan's signals happen that are due before the thread's next event. One that came while it waited is left to
+/// the wait, if there is one.
+pub fn inject(me: &mut Thread, waiting: bool) {
+    while me.signal_at == me.events {
+        let (signal, waits) = (me.signal_planned, me.signal_waits);
+        me.signals |= 1 << signal;
+        answers::next_signal(me);
+        if waits && waiting {
+            return;
+        }
+        me.inside = 0;
+        deliver(me);
+        me.inside = 1;
+    }
+    me.allow(me.until);
 }
 
 /// Runs the handlers that were put off. The thread has left the runtime and has the token.
@@ -144,14 +184,14 @@ pub fn deliver(me: &mut Thread) -> bool {
     while me.signals != 0 {
         let signal = me.signals.trailing_zeros();
         me.signals &= !(1 << signal);
+        announce(me, u64::from(signal), me.life == state::Life::Running && me.waited);
         // SAFETY: the program's handler. It gets no information: the kernel's is gone by now.
         unsafe {
             let asked = ASKED[signal as usize];
             if asked.handler > 1 {
-                let mut information = [0u8; 128];
-                information[..4].copy_from_slice(&(signal as i32).to_le_bytes());
-                let mut context = [0u8; 1024];
-                run(&asked, signal as i32, information.as_mut_ptr(), context.as_mut_ptr());
+                SIGNAL_INFORMATION[0] = signal;
+                let information = (&raw mut SIGNAL_INFORMATION).cast();
+                run(&asked, signal as i32, information, (&raw mut NO_CONTEXT).cast());
                 restart &= asked.flags & SA_RESTART != 0;
             }
         }

@@ -87,8 +87,16 @@ pub struct Thread {
     pub id: u32,
     /// Events executed.
     pub events: u64,
-    /// When `events` reaches this, the scheduler is asked.
+    /// When `events` reaches this, the scheduler is asked: `until`, or earlier if the plan has a signal for it.
     pub stop: u64,
+    /// When `events` reaches this, its turn is over.
+    pub until: u64,
+    /// The plan's next signal for it: after how many events, which, and whether it comes while the thread waits.
+    pub signal_at: u64,
+    pub signal_planned: u32,
+    pub signal_waits: bool,
+    /// Next answer of the plan to look at for signals.
+    pub signal_answer: usize,
     pub unread: UnreadWrite,
     /// Slot of the last site, for the recording.
     pub last_site: u16,
@@ -104,6 +112,8 @@ pub struct Thread {
     pub cancel_disabled: bool,
     /// It waits in a system call, outside the scheduler: a handler may take the token and run.
     pub in_call: bool,
+    /// It has just been waiting for something, which handlers that run now interrupt.
+    pub waited: bool,
     /// A handler ran while it waited, and the wait ends with EINTR.
     pub interrupted: bool,
     /// For conditions and futexes: when it fell asleep, and whether it was notified by name (broadcast, futex wake).
@@ -218,6 +228,11 @@ pub fn leave(thread: &mut Thread) {
 }
 
 impl Thread {
+    /// Gives it a turn that lasts until it has executed so many events in all.
+    pub fn allow(&mut self, until: u64) {
+        self.until = until;
+        self.stop = if self.signal_at >= self.events { until.min(self.signal_at) } else { until };
+    }
     /// Whether waits at cancellation points end.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled && !self.cancel_disabled

@@ -9,7 +9,7 @@ use crate::entry::entry;
 use crate::log::{note, op};
 use crate::real::{self, Ptr};
 use crate::state::{self, Life, Pending, Thread, Wait, thread};
-use crate::{record, sched, sys};
+use crate::{answers, record, sched, sys};
 
 /// Rounds of destructors that the C library makes.
 const ROUNDS: usize = 4;
@@ -63,6 +63,7 @@ struct Start {
 extern "C" fn begin(me: &'static mut Thread) -> Start {
     state::set_current(me);
     me.tid = sys::gettid();
+    answers::next_signal(me);
     sched::first_turn(me);
     let (low, high) = stack_of_current();
     let told = [u64::from(me.id), u64::from(me.parent), u64::from(me.child_number), u64::from(me.tid), low, high];
@@ -91,6 +92,7 @@ pub fn adopt_main() {
     // SAFETY: no arguments.
     me.pthread = unsafe { real::pthread_self() };
     me.life = Life::Running;
+    answers::next_signal(me);
     {
         let mut scheduler = sched::lock();
         scheduler.count = 1;
@@ -151,6 +153,8 @@ pub unsafe extern "C-unwind" fn create(
         unsafe { (*record::header()).threads = scheduler.count };
         drop(scheduler);
         record::valued(me, op::FORK, 0, u64::from(id), pc);
+        // Its place in the family, also if it never gets to run; what belongs to its stack follows when it does.
+        record::numbers(note::THREAD, &[u64::from(id), u64::from(me.id), u64::from(child.child_number), 0, 0, 0]);
     }
     state::leave(me);
     result

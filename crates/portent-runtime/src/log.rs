@@ -84,6 +84,8 @@ pub mod op {
     pub const ONCE_PASS: u16 = 31 << 3;
     pub const BEGIN: u16 = 32 << 3;
     pub const END: u16 = 33 << 3;
+    /// A blocking system call has returned, or the process ends: a point of the schedule, and nothing else.
+    pub const BRANCH: u16 = 34 << 3;
     pub const CALL: u16 = 35 << 3;
     pub const RETURN: u16 = 36 << 3;
     /// Only ever pending, never recorded: the thread is about to end a wait that is no event (a sleep, a system call).
@@ -100,7 +102,8 @@ pub mod note {
     pub const FIRST: u16 = 56 << 3;
     /// `u32` thread: records from here on are its.
     pub const SWITCH: u16 = FIRST;
-    /// thread, parent, which child of the parent (from 0), kernel's thread id, start of its stack, end of its stack. (Main: parent is itself.)
+    /// thread, parent, which child of the parent (from 0), kernel's thread id, start of its stack, end of its stack. (Main:
+    /// parent is itself.) Twice for most threads: when it is made, the last three zero, and when it begins to run.
     pub const THREAD: u16 = FIRST + 1;
     /// thread, text: its name, as the program set it.
     pub const THREAD_NAME: u16 = FIRST + 2;
@@ -129,6 +132,8 @@ pub mod note {
     pub const FULL: u16 = FIRST + 13;
     /// signal, address: a fatal signal that the program does not handle, at program counter (third number).
     pub const FATAL: u16 = FIRST + 14;
+    /// signal, events of the thread so far, 1 if the thread waited (in a system call, for its turn) or 0: its handler runs.
+    pub const SIGNAL: u16 = FIRST + 16;
     /// How many steps of the plan have been done when its end was reached.
     pub const PLAN_DONE: u16 = FIRST + 15;
 }
@@ -139,6 +144,8 @@ pub mod input {
     pub const TIME: u64 = 0;
     pub const RANDOM: u64 = 1;
     pub const PROCESS: u64 = 2;
+    /// Bytes of a [`super::note::SIGNAL`].
+    pub const SIGNAL: u64 = 3;
 }
 
 /// What a [`note::MESSAGE`] tells.

@@ -179,6 +179,9 @@ impl Survey {
                 let [thread] = numbers(payload);
                 self.thread(thread).name = Some(text(payload, 1)).filter(|name| !name.is_empty());
             }
+            note::SIGNAL => {
+                self.thread(running as u64).answers.push((log::input::SIGNAL, payload.to_vec()));
+            }
             note::MODULE => {
                 let [bias, start, end] = numbers(payload);
                 let module = Module { bias, start, end, path: text(payload, 3) };
