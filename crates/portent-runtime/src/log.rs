@@ -569,6 +569,87 @@ impl<'a> LogReader<'a> {
     }
 }
 
+/// A record, as far as a [`LogScanner`] looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scanned<'a> {
+    /// An event with this operation.
+    Event(u16),
+    /// A note with its payload.
+    Note(u16, &'a [u8]),
+}
+
+/// Goes from record to record without working out what is in events: several times as fast as a [`LogReader`].
+pub struct LogScanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    thread: usize,
+}
+
+impl<'a> LogScanner<'a> {
+    /// Goes over `bytes`, which begin at [`RECORDS_AT`] of the file.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, thread: 0 }
+    }
+    /// Bytes passed so far.
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+    /// The thread whose events are being passed.
+    pub fn thread(&self) -> usize {
+        self.thread
+    }
+
+    /// The next record; `None` where the recording ends.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Scanned<'a>>, Damaged> {
+        let start = self.at;
+        let rest = &self.bytes[start..];
+        let header = match rest {
+            [low, high, ..] => u16::from_le_bytes([*low, *high]),
+            _ => 0,
+        };
+        if header == 0 {
+            return Ok(None);
+        }
+        let damaged = |what| Damaged { offset: start, what };
+        let op = header & OP_MASK;
+        if op >= note::FIRST {
+            let length = rest.get(2..6).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+            let length = length.ok_or(damaged("a record goes beyond the end"))? as usize;
+            let payload = rest.get(6..6 + length).ok_or(damaged("a note goes beyond the end"))?;
+            if header == note::SWITCH {
+                let thread = payload.try_into().map(u32::from_le_bytes).map_err(|_| damaged("a switch names no thread"))?;
+                if thread as usize >= MAX_THREADS {
+                    return Err(damaged("a switch names an impossible thread"));
+                }
+                self.thread = thread as usize;
+            }
+            self.at += 6 + length;
+            return Ok(Some(Scanned::Note(header, payload)));
+        }
+        let mut length = 2;
+        if header & SITE_FORETOLD == 0 {
+            length += if rest.get(2..4) == Some(&NEW_SITE.to_le_bytes()) { 10 } else { 2 };
+        }
+        if op != op::RETURN {
+            length += [0, 1, 4, 8][usize::from(header >> ADDRESS_SHIFT & 3)];
+        }
+        let size = usize::from(header >> SIZE_SHIFT & 7);
+        let foretold = header & VALUE_FORETOLD != 0;
+        length += match size {
+            1..=4 if !foretold => 1 << (size - 1),
+            6 => 4,
+            7 => return Err(damaged("an event has an impossible size")),
+            _ => 0,
+        };
+        if length > rest.len() {
+            return Err(damaged("a record goes beyond the end"));
+        }
+        self.at += length;
+        Ok(Some(Scanned::Event(op)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -668,6 +749,31 @@ mod tests {
     }
 
     #[test]
+    fn scanning_goes_from_record_to_record_as_reading_does() {
+        let bytes = written(&mixture());
+        for cut in [bytes.len(), bytes.len() - 3, 1234, 1235, 1236] {
+            let (mut reader, mut scanner) = (LogReader::new(&bytes[..cut]), LogScanner::new(&bytes[..cut]));
+            loop {
+                let read = reader.next_record();
+                let scanned = match scanner.next_record() {
+                    Ok(Some(Scanned::Note(kind, payload))) => Ok(Some(Record::Note(kind, payload))),
+                    Ok(Some(Scanned::Event(op))) => match read {
+                        Ok(Some(Record::Event(event))) if event.op == op => read,
+                        _ => panic!("{read:?} is no {op}"),
+                    },
+                    Ok(None) => Ok(None),
+                    Err(damaged) => Err(damaged),
+                };
+                assert_eq!(scanned.map_err(|d| d.offset), read.map_err(|d| d.offset));
+                if !matches!(read, Ok(Some(_))) {
+                    break;
+                }
+                assert_eq!((reader.offset(), reader.thread()), (scanner.offset(), scanner.thread()));
+            }
+        }
+    }
+
+    #[test]
     fn flipped_bits_never_panic() {
         let bytes = written(&mixture()[..500]);
         for at in 0..bytes.len() {
@@ -676,6 +782,8 @@ mod tests {
                 bytes[at] ^= 1 << bit;
                 let mut reader = LogReader::new(&bytes);
                 while let Ok(Some(_)) = reader.next_record() {}
+                let mut scanner = LogScanner::new(&bytes);
+                while let Ok(Some(_)) = scanner.next_record() {}
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The recording of a run as a file: mapped, so that its length does not matter.
 
-use portent_runtime::log::{Header, LogReader, MAGIC, RECORDS_AT, state};
+use portent_runtime::log::{Header, LogReader, LogScanner, MAGIC, RECORDS_AT, state};
 use portent_trace::TraceError;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Seek, SeekFrom, Write};
@@ -48,6 +48,10 @@ impl LogFile {
     /// Whether an instrumented program ran at all.
     pub(crate) fn is_claimed(&self) -> bool {
         self.header.state != state::UNCLAIMED
+    }
+    /// Goes over its records, from the first.
+    pub(crate) fn scanner(&self) -> LogScanner<'_> {
+        LogScanner::new(&self.bytes[RECORDS_AT..])
     }
     /// Reads its records, from the first.
     pub(crate) fn reader(&self) -> LogReader<'_> {

@@ -87,11 +87,16 @@ pub(crate) fn convert(
                 }
             }
             Ok(Some(Record::Note(kind, payload))) => converter.note(kind, payload, reader.thread() as u32),
-            // The first pass came further: nobody can have cut the file since.
-            Ok(None) | Err(_) => break,
+            Ok(None) => break,
+            Err(damage) => {
+                converter.survey.damage = Some(damage);
+                break;
+            }
         }
     }
     sink.write(&converter.names, &batch)?;
+    // Damage inside an event is seen only now.
+    converter.survey.events = index;
     let Converter { survey, names, symbols, oddities, deadlock, .. } = converter;
     Ok(Converted { survey, names, symbols, oddities, deadlock })
 }

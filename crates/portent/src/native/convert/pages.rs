@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 const PAGE_BITS: u32 = 12;
 const WORDS: usize = 512;
 const SLOTS: usize = 1024;
-const RECENT: usize = 64;
+const RECENT: usize = 256;
 
 /// The variable that an access is, as the last one like it found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,18 +88,22 @@ impl Pages {
         Pages { index: FxHashMap::default(), pages: Vec::new(), recent: [(0, 0); RECENT] }
     }
 
-    #[inline]
+    #[inline(always)]
     fn page(&mut self, number: u64) -> &mut Page {
-        let recent = &mut self.recent[number as usize % RECENT];
-        if recent.0 != number.wrapping_add(1) {
-            let pages = &mut self.pages;
-            let at = *self.index.entry(number).or_insert_with(|| {
-                pages.push(Page::new());
-                pages.len() as u32 - 1
-            });
-            *recent = (number.wrapping_add(1), at);
-        }
-        &mut self.pages[recent.1 as usize]
+        let recent = self.recent[number as usize % RECENT];
+        let at = if recent.0 == number.wrapping_add(1) { recent.1 } else { self.look_up(number) };
+        &mut self.pages[at as usize]
+    }
+
+    #[cold]
+    fn look_up(&mut self, number: u64) -> u32 {
+        let pages = &mut self.pages;
+        let at = *self.index.entry(number).or_insert_with(|| {
+            pages.push(Page::new());
+            pages.len() as u32 - 1
+        });
+        self.recent[number as usize % RECENT] = (number.wrapping_add(1), at);
+        at
     }
 
     /// The variable that an access of `size` bytes at `address` was the last time.

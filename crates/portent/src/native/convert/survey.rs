@@ -4,7 +4,8 @@
 //! if the thread it joins does nothing afterwards. Everything that the runtime said besides events is gathered on the way.
 
 use crate::native::log_file::LogFile;
-use portent_runtime::log::{self, Damaged, LogEvent, Record, note};
+use portent_runtime::log::{self, Damaged, Scanned, note};
+use portent_trace::InputOp;
 
 /// What the first pass found.
 #[derive(Debug, Default)]
@@ -123,39 +124,38 @@ impl Survey {
     /// Reads all of a recording once.
     pub(crate) fn of(file: &LogFile, mut progress: impl FnMut(u64)) -> Survey {
         let mut survey = Survey::default();
-        let mut reader = file.reader();
+        let is_event: [bool; 512] = std::array::from_fn(|code| InputOp::from_code(code as u16).is_some());
+        let mut scanner = file.scanner();
+        let mut running = 0;
+        survey.thread(0);
         loop {
-            let before = reader.offset();
-            match reader.next_record() {
-                Ok(Some(Record::Event(event))) => {
-                    if !is_event(&event) {
-                        survey.damage = Some(Damaged { offset: before, what: "an event has an impossible operation" });
+            match scanner.next_record() {
+                Ok(Some(Scanned::Event(op))) => {
+                    if !is_event[usize::from(op) % is_event.len()] {
+                        let what = "an event has an impossible operation";
+                        survey.damage = Some(Damaged { offset: survey.bytes as usize, what });
                         break;
                     }
-                    if matches!(event.op, log::op::FORK | log::op::JOIN)
-                        && let Some(child) = event.value.filter(|&child| child < log::MAX_THREADS as u64)
-                    {
-                        survey.thread(child);
-                    }
-                    let index = survey.events;
-                    let thread = survey.thread(reader.thread() as u64);
+                    let thread = &mut survey.threads[running];
                     thread.events += 1;
-                    thread.last = index;
+                    thread.last = survey.events;
                     survey.events += 1;
-                    if index.is_multiple_of(1 << 16) {
-                        progress(reader.offset() as u64);
+                    if survey.events.is_multiple_of(1 << 20) {
+                        progress(scanner.offset() as u64);
                     }
                 }
-                Ok(Some(Record::Note(kind, payload))) => survey.note(kind, payload, reader.thread()),
+                Ok(Some(Scanned::Note(kind, payload))) => {
+                    running = scanner.thread();
+                    survey.note(kind, payload, running);
+                }
                 Ok(None) => break,
                 Err(damage) => {
                     survey.damage = Some(damage);
                     break;
                 }
             }
-            survey.bytes = reader.offset() as u64;
+            survey.bytes = scanner.offset() as u64;
         }
-        survey.thread(0);
         survey
     }
 
@@ -232,9 +232,4 @@ impl Survey {
             None => format!("T{thread}"),
         }
     }
-}
-
-/// Whether the trace format knows the operation of an event.
-fn is_event(event: &LogEvent) -> bool {
-    portent_trace::InputOp::from_code(event.op).is_some()
 }
