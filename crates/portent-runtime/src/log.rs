@@ -348,7 +348,9 @@ pub unsafe fn write_event(tables: &mut Tables, last: &mut u16, out: *mut u8, eve
             at.cast::<u32>().write_unaligned(event.size);
             at = at.add(4);
         }
-        if let Some(value) = event.value {
+        if let Some(value) = event.value
+            && size <= 4
+        {
             let seen = tables.seen(event.address);
             if seen.address == event.address && seen.value == value {
                 header |= VALUE_FORETOLD;
