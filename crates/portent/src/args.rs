@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub(crate) use crate::commands::generate::GenArgs;
 
 const PLANNED: &str = "\
-Planned, not built yet: check, record, replay, cc, c++.";
+Planned, not built yet: check, record, replay.";
 
 /// Predicts the concurrency bugs that other interleavings of one recorded run contain.
 ///
@@ -30,7 +30,8 @@ fn const_format_top() -> String {
          portent validate a.portent            is it well formed?\n  \
          portent stats a.portent               what is in it?\n  \
          portent predict a.portent             which bugs do other interleavings contain?\n  \
-         portent convert a.portent a.std       as text\n\n{}\n\n{PLANNED}",
+         portent convert a.portent a.std       as text\n  \
+         make CC=\"portent cc\"                  build a program so that it can be recorded\n\n{}\n\n{PLANNED}",
         exit::HELP
     )
 }
@@ -94,16 +95,32 @@ pub(crate) enum Command {
          portent predict run.portent --model sync --budget 60 --stats"))]
     Predict(Box<PredictArgs>),
 
+    /// The C compiler, with instrumentation: use it as CC in any build.
+    ///
+    /// All arguments go to gcc, or to the compiler that PORTENT_CC names; so do --help and --version.
+    #[command(disable_help_flag = true)]
+    Cc(CompilerArgs),
+
+    /// The C++ compiler, with instrumentation: use it as CXX in any build.
+    ///
+    /// All arguments go to g++, or to the compiler that PORTENT_CXX names; so do --help and --version.
+    #[command(disable_help_flag = true, name = "c++")]
+    Cxx(CompilerArgs),
+
     #[command(hide = true, disable_help_flag = true)]
     Check(Later),
     #[command(hide = true, disable_help_flag = true)]
     Record(Later),
     #[command(hide = true, disable_help_flag = true)]
     Replay(Later),
-    #[command(hide = true, disable_help_flag = true)]
-    Cc(Later),
-    #[command(hide = true, disable_help_flag = true, name = "c++")]
-    Cxx(Later),
+}
+
+/// Whatever the compiler is given. Read before clap sees it, which would keep a `--` for itself.
+#[derive(Debug, Args)]
+pub(crate) struct CompilerArgs {
+    /// Arguments of the compiler.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// Whatever a command that is not built yet is given.

@@ -10,6 +10,7 @@ mod commands;
 mod exit;
 mod failure;
 mod figures;
+mod native;
 mod terminal;
 mod traces;
 
@@ -20,10 +21,15 @@ use args::{Arguments, Command};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use commands::knobs::Knobs;
+use native::compiler::Language;
 use std::ffi::OsString;
 
 /// Runs the command line `arguments`, the first of which is the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some((language, arguments)) = commands::cc::arguments(&arguments) {
+        return commands::cc::run(language, arguments).unwrap_or_else(|failure| failure.report());
+    }
     let arguments = match parse(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -45,8 +51,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(_) => Err(not_built("check")),
         Command::Record(_) => Err(not_built("record")),
         Command::Replay(_) => Err(not_built("replay")),
-        Command::Cc(_) => Err(not_built("cc")),
-        Command::Cxx(_) => Err(not_built("c++")),
+        Command::Cc(args) => commands::cc::run(Language::C, &args.arguments),
+        Command::Cxx(args) => commands::cc::run(Language::Cxx, &args.arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

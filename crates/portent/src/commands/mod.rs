@@ -1,5 +1,6 @@
 //! One module per command: each gets its arguments and returns its exit status, or why it failed.
 
+pub(crate) mod cc;
 pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod generate;
