@@ -160,30 +160,37 @@ pub unsafe extern "C-unwind" fn time(out: *mut i64, _pc: usize) -> i64 {
     time.seconds
 }
 
-/// Sleeps in virtual time; 0, or what is left when a cancellation ended it.
+/// Sleeps in virtual time.
 fn sleep_nanos(me: &mut Thread, nanos: i64, pc: usize) {
     let deadline = Deadline::after_nanos(nanos).virtual_time();
     sched::ask(me, Pending { op: crate::log::op::RESUME, address: 0, size: 0, pc, wait: Wait::Sleep, deadline });
 }
 
-fn sleep_entry(nanos: i64, pc: usize) -> bool {
-    let Some(me) = state::enter() else { return false };
+/// Sleeps, if the thread is recorded: `Some(true)` when a signal interrupted it.
+fn sleep_entry(nanos: i64, pc: usize) -> Option<bool> {
+    let me = state::enter()?;
     sleep_nanos(me, nanos, pc);
-    let cancelled = me.cancelled;
+    let (cancelled, interrupted) = (me.is_cancelled(), me.interrupted);
     state::leave(me);
     if cancelled {
         // SAFETY: a cancellation point, with no frame of ours that has to be cleaned up.
         unsafe { crate::real::pthread_testcancel() };
     }
-    true
+    Some(interrupted)
 }
 
 pub unsafe extern "C-unwind" fn nanosleep(time: *const sys::Timespec, left: *mut sys::Timespec, pc: usize) -> i32 {
     static REAL: Real = Real::new(b"nanosleep\0");
     // SAFETY: the program passes a time.
     let wanted = unsafe { (*time).nanos() };
-    if wanted >= 0 && sleep_entry(wanted, pc) {
-        return 0;
+    if wanted >= 0
+        && let Some(interrupted) = sleep_entry(wanted, pc)
+    {
+        if interrupted && !left.is_null() {
+            // SAFETY: the program's place for what is left: in virtual time, all of it.
+            unsafe { *left = *time };
+        }
+        return if interrupted { sys::fail(sys::EINTR) } else { 0 };
     }
     // SAFETY: passed on.
     unsafe {
@@ -205,8 +212,8 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
     // SAFETY: the program passes a time.
     let wanted = unsafe { (*time).nanos() };
     let wanted = if flags & ABSOLUTE != 0 { wanted - sys::clock(clock) - skipped() } else { wanted };
-    if sleep_entry(wanted.max(0), pc) {
-        return 0;
+    if let Some(interrupted) = sleep_entry(wanted.max(0), pc) {
+        return if interrupted { sys::EINTR } else { 0 };
     }
     // SAFETY: passed on.
     unsafe {
@@ -218,8 +225,8 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
 
 pub unsafe extern "C-unwind" fn usleep(micros: u32, pc: usize) -> i32 {
     static REAL: Real = Real::new(b"usleep\0");
-    if sleep_entry(i64::from(micros) * 1000, pc) {
-        return 0;
+    if let Some(interrupted) = sleep_entry(i64::from(micros) * 1000, pc) {
+        return if interrupted { sys::fail(sys::EINTR) } else { 0 };
     }
     // SAFETY: passed on.
     unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn(u32) -> i32>(REAL.required())(micros) }
@@ -227,8 +234,8 @@ pub unsafe extern "C-unwind" fn usleep(micros: u32, pc: usize) -> i32 {
 
 pub unsafe extern "C-unwind" fn sleep(seconds: u32, pc: usize) -> u32 {
     static REAL: Real = Real::new(b"sleep\0");
-    if sleep_entry(i64::from(seconds) * 1_000_000_000, pc) {
-        return 0;
+    if let Some(interrupted) = sleep_entry(i64::from(seconds) * 1_000_000_000, pc) {
+        return if interrupted { seconds } else { 0 };
     }
     // SAFETY: passed on.
     unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn(u32) -> u32>(REAL.required())(seconds) }

@@ -159,8 +159,8 @@ impl Atomic128 {
         let changed: u8;
         // SAFETY: an aligned 16-byte object; rbx, which the instruction needs, is put back.
         unsafe {
-            std::arch::asm!("xchg rbx, {new}", "lock cmpxchg16b [{at}]", "sete {changed}", "mov rbx, {new}",
-                new = inout(reg) new as u64 => _, at = in(reg) self.0.get(), changed = out(reg_byte) changed,
+            std::arch::asm!("xchg rbx, rsi", "lock cmpxchg16b [rdi]", "sete r8b", "mov rbx, rsi",
+                inout("rsi") new as u64 => _, in("rdi") self.0.get(), out("r8b") changed,
                 inout("rax") low, inout("rdx") high, in("rcx") (new >> 64) as u64, options(nostack));
         }
         let seen = u128::from(low) | u128::from(high) << 64;

@@ -69,13 +69,25 @@ fn received(me: &mut Thread, fd: usize, pc: usize) {
 /// Does `work` without the token; `errno` stays as `work` left it.
 fn away<T>(me: &mut Thread, pc: usize, work: impl FnOnce() -> T) -> T {
     sched::go_away(me, pc);
+    let back = Back(me);
     let result = work();
     // SAFETY: this thread's errno.
     let error = unsafe { *sys::__errno_location() };
-    sched::come_back(me);
+    sched::come_back(back.0);
+    std::mem::forget(back);
     // SAFETY: as above.
     unsafe { *sys::__errno_location() = error };
     result
+}
+
+/// Takes the token again when a call is left by cancellation: what follows, clean-up handlers, belongs to the program.
+struct Back<'a>(&'a mut Thread);
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        sched::come_back(self.0);
+        state::leave(self.0);
+    }
 }
 
 /// What a call does to the program's memory and to channels.
@@ -137,23 +149,23 @@ fn perform(
                 access::write(me, op::WRITE, buffer, (result as usize).min(size), pc);
             }
         }
-        // SAFETY: the holder of the token.
-        Does::Polls => unsafe {
-            for at in 0..MOST {
-                let Channel { key, sent, received } = CHANNELS[at];
-                if key == 0 {
-                    break;
-                }
-                for number in received..sent {
-                    CHANNELS[at].received = number + 1;
-                    sched::before(me, state::plain(op::RECEIVE, key as usize, pc));
-                    record::valued(me, op::RECEIVE, key as usize, number, pc);
-                }
-            }
-        },
+        Does::Polls => receive_everything(me, pc),
         _ => {}
     }
     result
+}
+
+/// After a wait for any of several descriptors.
+fn receive_everything(me: &mut Thread, pc: usize) {
+    // SAFETY: the holder of the token.
+    let channels = unsafe { &mut *&raw mut CHANNELS };
+    for channel in channels.iter_mut().take_while(|channel| channel.key != 0) {
+        while channel.received < channel.sent {
+            sched::before(me, state::plain(op::RECEIVE, channel.key as usize, pc));
+            record::valued(me, op::RECEIVE, channel.key as usize, channel.received, pc);
+            channel.received += 1;
+        }
+    }
 }
 
 calls! {

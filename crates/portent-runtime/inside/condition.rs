@@ -98,7 +98,7 @@ pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, 
     record::plain(me, if woken { op::WAKE } else { op::TIME_OUT }, condition, pc);
     let result = mutex::lock_as(me, op::ACQUIRE_ALL, lock, Deadline::NEVER, pc);
     match result {
-        0 if !woken && !me.cancelled => sys::ETIMEDOUT,
+        0 if !woken && !me.is_cancelled() => sys::ETIMEDOUT,
         _ => result,
     }
 }
@@ -136,7 +136,7 @@ pub fn broadcast(me: &mut Thread, condition: usize, pc: usize) {
 
 /// Ends a wait that a cancellation ended: does not return then.
 fn finish(me: &mut Thread, result: i32) -> i32 {
-    let cancelled = me.cancelled;
+    let cancelled = me.is_cancelled();
     state::leave(me);
     if cancelled {
         // SAFETY: a cancellation point of the C library, with no frame of ours that has to be cleaned up.

@@ -101,7 +101,11 @@ fn wait(me: &mut Thread, word: usize, command: usize, expected: u32, time: *cons
     me.notified = false;
     me.asleep_on = 0;
     record::plain(me, if woken { op::WAKE } else { op::TIME_OUT }, word, pc);
-    if woken { Ok(0) } else { Err(sys::ETIMEDOUT) }
+    match woken {
+        true => Ok(0),
+        false if me.interrupted => Err(sys::EINTR),
+        false => Err(sys::ETIMEDOUT),
+    }
 }
 
 fn wake(me: &mut Thread, word: usize, most: usize) -> usize {

@@ -77,7 +77,7 @@ fn session(path: &mut [u8; PATH]) -> Option<usize> {
     let mut buffer = [0u8; 1 << 16];
     let mut filled = 0;
     // SAFETY: the path ends with a zero; the kernel fills the buffer.
-    let fd = unsafe { sys::call3(sys::SYS_OPEN, b"/proc/self/environ\0".as_ptr() as usize, 0o2000000, 0) };
+    let fd = unsafe { sys::call3(sys::SYS_OPEN, c"/proc/self/environ".as_ptr() as usize, 0o2000000, 0) };
     if fd < 0 {
         return None;
     }

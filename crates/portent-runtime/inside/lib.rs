@@ -29,6 +29,7 @@
 #![allow(clippy::missing_safety_doc, reason = "entry points are called by compilers, under the C library's contracts")]
 #![allow(missing_docs, reason = "nothing here is an interface for people: the names are those of C")]
 #![allow(unreachable_pub)]
+#![allow(clippy::deref_addrof, reason = "the only way to a mutable static that makes no reference on the way")]
 
 #[allow(dead_code)]
 #[path = "../src/log.rs"]

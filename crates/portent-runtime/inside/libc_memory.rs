@@ -143,6 +143,20 @@ pub unsafe extern "C-unwind" fn strcat(to: usize, from: usize, pc: usize) -> usi
     unsafe { std::mem::transmute::<Ptr, extern "C" fn(usize, usize) -> usize>(REAL.required())(to, from) }
 }
 
+pub unsafe extern "C-unwind" fn strncat(to: usize, from: usize, n: usize, pc: usize) -> usize {
+    static REAL: Real = Real::new(b"strncat\0");
+    let (there, added) = (text(to, ALL), text(from, n));
+    touch_two(there, added, pc);
+    touch(NONE, (to + there.1.saturating_sub(1), added.1), pc);
+    // SAFETY: the C library's function.
+    unsafe { std::mem::transmute::<Ptr, extern "C" fn(usize, usize, usize) -> usize>(REAL.required())(to, from, n) }
+}
+
+pub unsafe extern "C-unwind" fn bzero(to: *mut u8, size: usize, pc: usize) {
+    // SAFETY: as the caller's bzero.
+    unsafe { memset(to, 0, size, pc) };
+}
+
 /// Reads and writes the elements it sorts; the comparisons are the program's own and recorded as such.
 pub unsafe extern "C-unwind" fn qsort(base: usize, count: usize, size: usize, compare: usize, pc: usize) {
     static REAL: Real = Real::new(b"qsort\0");
@@ -245,6 +259,9 @@ entry! {
     __tsan_memmove(3) => memmove;
     __tsan_memset(3) => memset;
     memcmp(3) => memcmp;
+    bcmp(3) => memcmp;
+    bzero(2) => bzero;
+    strncat(3) => strncat;
     memchr(3) => memchr;
     strlen(1) => strlen;
     strnlen(2) => strnlen;

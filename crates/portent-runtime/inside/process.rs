@@ -15,11 +15,16 @@ fn hold_exit(status: i32, pc: usize, hold: bool) {
         sched::ask(me, Pending { op: op::EXIT, pc, wait: Wait::Exit, ..Pending::default() });
     }
     record::numbers(note::EXIT, &[status as u32 as u64]);
-    // SAFETY: the header is mapped.
-    unsafe { (*record::header()).state = log::state::ENDED };
+    ended();
     // What runs from here on, destructors of static objects and the like, runs undisturbed.
     me.stop = u64::MAX;
     state::leave(me);
+}
+
+/// Says in the recording that the program ended in an orderly way.
+pub fn ended() {
+    // SAFETY: the header is mapped while threads run.
+    unsafe { (*record::header()).state = log::state::ENDED };
 }
 
 macro_rules! ends {

@@ -96,6 +96,7 @@ real! {
     pthread_setname_np (thread: usize, name: *const i8) -> i32;
     pthread_cancel (thread: usize) -> i32;
     pthread_testcancel ();
+    pthread_setcancelstate (new: i32, old: *mut i32) -> i32;
     pthread_self () -> usize;
     pthread_key_create (key: *mut u32, destructor: Ptr) -> i32;
     pthread_setspecific (key: u32, value: *const c_void) -> i32;

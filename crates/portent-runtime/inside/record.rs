@@ -28,7 +28,7 @@ static mut LOG: Log = Log {
     cursor: std::ptr::null_mut(),
     limit: std::ptr::null_mut(),
     allocated: 0,
-    fd: -1,
+    fd: 0,
     on: false,
     tables: Tables::new(),
 };

@@ -13,7 +13,7 @@
 use crate::log::{diverged, note, op};
 use crate::plan::{goal, policy};
 use crate::state::{Life, Pending, Thread, UnreadWrite, Wait, thread};
-use crate::{answers, condition, init, once, process, record, semaphore, sys};
+use crate::{answers, condition, init, once, process, record, semaphore, signals, sys};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Events before the scheduler looks again whether somebody else should run, where the policy prefers to stay: a thread
@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const PATIENCE: u64 = 50_000;
 /// How long a thread waits for the token before it looks whether the holder is stuck in the kernel, in nanoseconds.
 const SUSPICION: i64 = 100_000_000;
-/// How often a thread may end a timed wait while the process wants to exit.
-const LAST_WAITS: u64 = 10_000;
+/// After this time without an event the holder loses the token even if it computes, in nanoseconds.
+const LONG: i64 = 1_000_000_000;
 
 /// Everything under the scheduler's lock.
 pub struct Scheduler {
@@ -60,8 +60,12 @@ pub struct Scheduler {
     trap: bool,
     /// A thread that has ended but may still be leaving the kernel: the next holder waits for that.
     leaving: u32,
-    /// Grants of timed waits since the process wanted to exit.
-    last_waits: u64,
+    /// While the process wants to exit: events and timed waits that the other threads may still have.
+    exit_events: u64,
+    exit_waits: u64,
+    /// What was found when somebody looked around: the holder and its events, and since when it has been so.
+    watched: (usize, u64),
+    watched_since: i64,
     pub exiting: bool,
     /// Whoever is away has been so for long.
     impatient: bool,
@@ -95,7 +99,10 @@ static mut SCHEDULER: Scheduler = Scheduler {
     family_count: 0,
     trap: false,
     leaving: 0,
-    last_waits: 0,
+    exit_events: 3_000_000,
+    exit_waits: 1000,
+    watched: (0, 0),
+    watched_since: 0,
     exiting: false,
     impatient: false,
     lowest: u64::MAX / 2,
@@ -151,12 +158,27 @@ pub fn peek() -> *mut Scheduler {
 pub fn ask(me: &mut Thread, pending: Pending) {
     me.pending = pending;
     me.timed_out = false;
-    let mut scheduler = lock();
-    me.life = Life::Waiting;
-    me.publish();
-    hand_over(&mut scheduler, me.id);
-    drop(scheduler);
-    wait_for_turn(me);
+    me.interrupted = false;
+    loop {
+        let mut scheduler = lock();
+        me.life = Life::Waiting;
+        me.publish();
+        hand_over(&mut scheduler, me.id);
+        drop(scheduler);
+        wait_for_turn(me);
+        // SAFETY: the holder of the token looks at objects that only holders change.
+        if me.signals == 0 || me.timed_out || unsafe { (*peek()).allows(me, &pending) } {
+            return;
+        }
+        // The turn is for handlers of signals that came while it waited; then it waits on, or has been interrupted.
+        me.inside = 0;
+        let restarts = signals::deliver(me);
+        me.inside = 1;
+        if pending.wait == Wait::Sleep || (!restarts && matches!(pending.wait, Wait::Semaphore(_) | Wait::Futex(_))) {
+            me.interrupted = true;
+            return;
+        }
+    }
 }
 
 /// Before an event: goes on if the thread may and can, else asks.
@@ -190,10 +212,13 @@ pub fn go_away(me: &mut Thread, pc: usize) {
     scheduler.away += 1;
     me.publish();
     hand_over(&mut scheduler, u32::MAX);
+    drop(scheduler);
+    me.in_call = true;
 }
 
 /// Back from it: waits for the token.
 pub fn come_back(me: &mut Thread) {
+    me.in_call = false;
     let mut scheduler = lock();
     scheduler.away -= 1;
     me.life = Life::Waiting;
@@ -244,14 +269,22 @@ fn wait_for_turn(me: &mut Thread) {
             0 => SUSPICION,
             deadline => (deadline - answers::now()).clamp(1_000_000, SUSPICION),
         };
-        if sys::futex_wait(me.turn.as_ptr(), 0, patience) == -sys::ETIMEDOUT {
-            look_around(me);
+        match sys::futex_wait(me.turn.as_ptr(), 0, patience) {
+            error if error == -sys::ETIMEDOUT => look_around(me),
+            error if error == -sys::EINTR && me.signals != 0 => {
+                let mut scheduler = lock();
+                if scheduler.holder == 0 && me.turn.load(Ordering::Acquire) == 0 {
+                    hand_over(&mut scheduler, u32::MAX);
+                }
+            }
+            _ => {}
         }
     }
     me.turn.store(0, Ordering::Relaxed);
     // SAFETY: the holder of the token.
     let leaving = unsafe { std::mem::take(&mut (*peek()).leaving) };
-    if leaving != 0 && leaving != me.tid {
+    // SAFETY: set once. The first thread stays in the kernel as long as the process.
+    if leaving != 0 && leaving != me.tid && leaving != unsafe { (*peek()).pid } {
         // What a thread does after its end (its malloc caches, its stack) must come before what we do.
         // SAFETY: set once.
         let pid = unsafe { (*peek()).pid };
@@ -262,8 +295,7 @@ fn wait_for_turn(me: &mut Thread) {
     }
 }
 
-/// A thread has waited for long: perhaps its time has come, or the holder sleeps in a system call that the runtime does
-/// not know.
+/// A thread has waited for long: perhaps its time has come, or the holder does not need the token.
 #[cold]
 fn look_around(me: &mut Thread) {
     let mut scheduler = lock();
@@ -273,43 +305,51 @@ fn look_around(me: &mut Thread) {
     if scheduler.holder == 0 {
         // Somebody is away for good, as far as we know: operations with a deadline happen when it has passed, and the
         // process may end.
-        scheduler.impatient = true;
+        scheduler.impatient = scheduler.unchanged_for(std::ptr::null_mut()) >= SUSPICION / 2;
         hand_over(&mut scheduler, u32::MAX);
         scheduler.impatient = false;
         return;
     }
     let holder = thread(scheduler.holder - 1);
-    // SAFETY: threads of the table live for ever; the counts are only compared.
-    let (events, tid) = unsafe { (std::ptr::read_volatile(&raw const (*holder).events), (*holder).tid) };
-    if !process::sleeps_in_kernel(tid) {
+    let unchanged = scheduler.unchanged_for(holder);
+    // SAFETY: threads of the table live for ever.
+    let asleep = unchanged >= SUSPICION && unsafe { (*holder).inside == 0 && process::sleeps_in_kernel((*holder).tid) };
+    if asleep || unchanged >= LONG {
+        // SAFETY: as above.
+        unsafe { take_away(&mut scheduler, &mut *holder) };
+    }
+}
+
+/// Takes the token from a thread that has not entered the runtime for long: it sleeps in a system call that the runtime
+/// does not know, or computes in code without instrumentation. From here on it counts as away; when it next enters the
+/// runtime it waits for the token ([`regain`]).
+///
+/// # Safety
+/// Under the scheduler's lock; `holder` has the token.
+unsafe fn take_away(scheduler: &mut Scheduler, holder: &mut Thread) {
+    if holder.inside != 0 || holder.life != Life::Running {
         return;
     }
-    drop(scheduler);
-    sys::nanosleep(20_000_000);
-    let mut scheduler = lock();
-    // SAFETY: as above; the holder is asleep in the kernel, not in the runtime, so it does not touch its own state.
-    unsafe {
-        let same = scheduler.holder != 0 && thread(scheduler.holder - 1) == holder;
-        let untouched = std::ptr::read_volatile(&raw const (*holder).events) == events && (*holder).inside == 0;
-        if !same || !untouched || (*holder).life != Life::Running || !process::sleeps_in_kernel(tid) {
-            return;
-        }
-        (*holder).life = Life::Away;
-        (*holder).stop = (*holder).events;
-        (*holder).yielded = true;
-        (*holder).pending = Pending { op: op::RESUME, ..Pending::default() };
-        if (*holder).unread.size != 0 {
-            record::read_back(&mut *holder);
-        }
-        (*holder).unread.size = UnreadWrite::TOKEN_LOST;
-        scheduler.away += 1;
+    if holder.unread.size != 0 {
+        record::read_back(holder);
     }
-    record::told(
-        note::MESSAGE,
-        &[crate::log::message::WARNING, 0],
-        b"a thread slept in a system call that Portent does not know; others went on",
-    );
-    hand_over(&mut scheduler, u32::MAX);
+    holder.unread.size = UnreadWrite::TOKEN_LOST;
+    // It may be entering the runtime this very moment. After this barrier either we see that, or it sees what we wrote.
+    sys::barrier_everywhere();
+    // SAFETY: a field of a thread of the table.
+    let inside = unsafe { std::ptr::read_volatile(&raw const holder.inside) } != 0;
+    if inside && holder.unread.size == UnreadWrite::TOKEN_LOST {
+        holder.unread.size = 0;
+        return;
+    }
+    holder.life = Life::Away;
+    holder.stop = holder.events;
+    holder.yielded = true;
+    holder.pending = Pending { op: op::RESUME, ..Pending::default() };
+    scheduler.away += 1;
+    let text = b"a thread was long in code that is not instrumented, or in a system call that Portent does not know; others went on";
+    record::told(note::MESSAGE, &[crate::log::message::WARNING, 0], text);
+    hand_over(scheduler, u32::MAX);
 }
 
 /// The token was taken from a running thread, by [`look_around`]: it waits for it before it goes on.
@@ -406,7 +446,12 @@ impl Scheduler {
 
     /// Whether an operation could happen now. No side effects.
     pub fn possible(&self, who: &Thread, pending: &Pending) -> bool {
-        if who.cancelled
+        who.signals != 0 || self.allows(who, pending)
+    }
+
+    /// The same, handlers of signals aside.
+    fn allows(&self, who: &Thread, pending: &Pending) -> bool {
+        if who.is_cancelled()
             && matches!(pending.wait, Wait::Condition(_) | Wait::Join(_) | Wait::Semaphore(_) | Wait::Sleep)
         {
             return true;
@@ -430,31 +475,29 @@ impl Scheduler {
 
     /// The next thread, with its `timed_out` set; `None` if all are away. A deadlock ends the process.
     fn choose(&mut self, asking: u32) -> Option<u32> {
-        if self.following {
-            if let Some(next) = self.follow_plan() {
-                return next;
-            }
+        if self.following
+            && let Some(next) = self.follow_plan()
+        {
+            return next;
         }
-        loop {
-            if let Some(next) = self.after_goal() {
-                return Some(next);
-            }
-            if let Some(next) = self.by_policy(asking) {
-                return Some(next);
-            }
-            if let Some(next) = self.by_time() {
-                return Some(next);
-            }
-            if (self.away == 0 || self.impatient)
-                && let Some(next) = self.by_exit()
-            {
-                return Some(next);
-            }
-            if self.away > 0 {
-                return None;
-            }
-            self.deadlock();
+        let found = self.after_goal().or_else(|| self.by_policy(asking)).or_else(|| self.by_time());
+        if found.is_some() {
+            return found;
         }
+        if (self.away == 0 || self.impatient)
+            && let Some(next) = self.by_exit()
+        {
+            return Some(next);
+        }
+        if self.away > 0 || self.waits_for_signals() {
+            return None;
+        }
+        if self.first == 0 {
+            // The last thread ends; the C library ends the process.
+            process::ended();
+            return None;
+        }
+        self.deadlock()
     }
 
     /// The thread of the plan's current step, or `Some(None)` if it is away; `None` where the plan has ended.
@@ -581,7 +624,28 @@ impl Scheduler {
         None
     }
 
+    /// How long, in nanoseconds, a thread has had the token without an event, or (null) nobody has had it, as far as
+    /// those who looked around know.
+    fn unchanged_for(&mut self, holder: *mut Thread) -> i64 {
+        // SAFETY: a thread of the table; the number is only compared.
+        let events = if holder.is_null() { 0 } else { unsafe { std::ptr::read_volatile(&raw const (*holder).events) } };
+        let now = sys::clock(1);
+        if self.watched != (holder as usize, events) {
+            self.watched = (holder as usize, events);
+            self.watched_since = now;
+        }
+        now - self.watched_since
+    }
+
+    /// Whether a signal from outside may still change things: for a while, if the program handles any.
+    fn waits_for_signals(&mut self) -> bool {
+        signals::has_handlers() && self.unchanged_for(std::ptr::null_mut()) < LONG
+    }
+
     fn by_policy(&mut self, asking: u32) -> Option<u32> {
+        if self.exiting && self.exit_events == 0 {
+            return None;
+        }
         let mut chosen: Option<&mut Thread> = None;
         let mut seen = 0;
         let asker = thread(asking.min(crate::log::MAX_THREADS as u32 - 1));
@@ -624,6 +688,9 @@ impl Scheduler {
             _ => 1 + self.draw() % 2000,
         };
         chosen.stop = chosen.events + span;
+        if self.exiting {
+            self.exit_events = self.exit_events.saturating_sub(span);
+        }
         Some(chosen.id)
     }
 
@@ -636,10 +703,10 @@ impl Scheduler {
             return None;
         }
         if self.exiting {
-            self.last_waits += 1;
-            if self.last_waits > LAST_WAITS {
+            if self.exit_waits == 0 {
                 return None;
             }
+            self.exit_waits -= 1;
         }
         self.time_out(first);
         first.stop = first.events + PATIENCE;
@@ -662,6 +729,7 @@ impl Scheduler {
         // SAFETY: a thread of the table, under the lock.
         let next = unsafe { &mut *thread(id) };
         next.life = Life::Running;
+        self.watched = (usize::MAX, 0);
         self.holder = id + 1;
         if self.recording != id {
             self.recording = id;

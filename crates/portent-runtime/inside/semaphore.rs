@@ -102,14 +102,14 @@ fn pass(me: &mut Thread, at: usize, deadline: Deadline, pc: usize) -> i32 {
     );
     // SAFETY: the program's semaphore.
     if unsafe { real::sem_trywait(at as Ptr) } != 0 {
-        return sys::fail(if me.cancelled { sys::EINTR } else { sys::ETIMEDOUT });
+        return sys::fail(if me.is_cancelled() || me.interrupted { sys::EINTR } else { sys::ETIMEDOUT });
     }
     record::plain(me, op::SEMAPHORE_WAIT, at, pc);
     0
 }
 
 fn finish(me: &mut Thread, result: i32) -> i32 {
-    let cancelled = me.cancelled;
+    let cancelled = me.is_cancelled();
     state::leave(me);
     if cancelled && result != 0 {
         // SAFETY: a cancellation point, with no frame of ours that has to be cleaned up.

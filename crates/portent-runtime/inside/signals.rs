@@ -7,8 +7,8 @@
 use crate::entry::entry;
 use crate::log::note;
 use crate::real::{self, Ptr};
-use crate::record;
 use crate::state::{self, Thread};
+use crate::{record, sched, sys};
 
 const SIGNALS: usize = 65;
 const SIGILL: i32 = 4;
@@ -18,6 +18,7 @@ const SIGSEGV: i32 = 11;
 const FAULTS: [i32; 4] = [SIGILL, SIGBUS, SIGFPE, SIGSEGV];
 const SA_SIGINFO: i32 = 4;
 const SA_ONSTACK: i32 = 0x0800_0000;
+const SA_RESTART: i32 = 0x1000_0000;
 const SA_NODEFER: i32 = 0x4000_0000;
 const RIP: usize = 16;
 
@@ -111,21 +112,35 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
     let me = state::current();
     // SAFETY: null or this thread's own state; a signal interrupts the thread itself.
     unsafe {
-        if !me.is_null() && (*me).inside != 0 && (*me).life != state::Life::Away {
+        let asked = ASKED[signal as usize];
+        if asked.handler <= 1 {
+            return;
+        }
+        if me.is_null() || (*me).inside == 0 {
+            return run(&asked, signal, information, context);
+        }
+        if !(*me).in_call {
             (*me).signals |= 1 << (signal as u64 & 63);
             return;
         }
-        let asked = ASKED[signal as usize];
-        if asked.handler > 1 {
-            run(&asked, signal, information, context);
-        }
+        // In a system call: the handler runs now, with the token, and the call goes on or is interrupted, as the kernel does.
+        let me = &mut *me;
+        let error = *sys::__errno_location();
+        sched::come_back(me);
+        me.inside = 0;
+        run(&asked, signal, information, context);
+        me.inside = 1;
+        sched::go_away(me, 0);
+        *sys::__errno_location() = error;
     }
 }
 
 /// Runs the handlers that were put off. The thread has left the runtime and has the token.
+/// Whether all of them want interrupted calls to go on.
 #[cold]
 #[inline(never)]
-pub fn deliver(me: &mut Thread) {
+pub fn deliver(me: &mut Thread) -> bool {
+    let mut restart = true;
     while me.signals != 0 {
         let signal = me.signals.trailing_zeros();
         me.signals &= !(1 << signal);
@@ -137,9 +152,17 @@ pub fn deliver(me: &mut Thread) {
                 information[..4].copy_from_slice(&(signal as i32).to_le_bytes());
                 let mut context = [0u8; 1024];
                 run(&asked, signal as i32, information.as_mut_ptr(), context.as_mut_ptr());
+                restart &= asked.flags & SA_RESTART != 0;
             }
         }
     }
+    restart
+}
+
+/// Whether the program handles signals that may come from outside.
+pub fn has_handlers() -> bool {
+    // SAFETY: only read; changed by `sigaction` alone.
+    unsafe { (0..SIGNALS).any(|signal| ASKED[signal].handler > 1 && !FAULTS.contains(&(signal as i32))) }
 }
 
 pub unsafe extern "C-unwind" fn sigaction(signal: i32, new: *const Action, old: *mut Action, _pc: usize) -> i32 {
@@ -172,7 +195,6 @@ pub unsafe extern "C-unwind" fn sigaction(signal: i32, new: *const Action, old: 
 }
 
 pub unsafe extern "C-unwind" fn signal(signal: i32, handler: usize, pc: usize) -> usize {
-    const SA_RESTART: i32 = 0x1000_0000;
     let mut new = NONE;
     new.handler = handler;
     new.flags = SA_RESTART;

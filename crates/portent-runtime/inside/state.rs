@@ -98,8 +98,14 @@ pub struct Thread {
     pub pending: Pending,
     /// Set by whoever grants: the operation happens because its deadline has passed.
     pub timed_out: bool,
-    /// A cancellation is on its way: waits at cancellation points end.
+    /// A cancellation is on its way.
     pub cancelled: bool,
+    /// The program does not want it yet.
+    pub cancel_disabled: bool,
+    /// It waits in a system call, outside the scheduler: a handler may take the token and run.
+    pub in_call: bool,
+    /// A handler ran while it waited, and the wait ends with EINTR.
+    pub interrupted: bool,
     /// For conditions and futexes: when it fell asleep, and whether it was notified by name (broadcast, futex wake).
     pub slept: u64,
     pub asleep_on: usize,
@@ -212,6 +218,10 @@ pub fn leave(thread: &mut Thread) {
 }
 
 impl Thread {
+    /// Whether waits at cancellation points end.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled && !self.cancel_disabled
+    }
     /// Publishes what the thread is about to do, for whoever reads the recording after a crash.
     pub fn publish(&self) {
         let row = crate::record::row(self.id);

@@ -12,7 +12,6 @@ pub const SYS_CLOSE: i64 = 3;
 pub const SYS_FSTAT: i64 = 5;
 pub const SYS_MMAP: i64 = 9;
 pub const SYS_SCHED_YIELD: i64 = 24;
-pub const SYS_NANOSLEEP: i64 = 35;
 pub const SYS_GETPID: i64 = 39;
 pub const SYS_KILL: i64 = 62;
 pub const SYS_FCNTL: i64 = 72;
@@ -22,6 +21,7 @@ pub const SYS_CLOCK_GETTIME: i64 = 228;
 pub const SYS_TGKILL: i64 = 234;
 pub const SYS_FALLOCATE: i64 = 285;
 pub const SYS_GETRANDOM: i64 = 318;
+pub const SYS_MEMBARRIER: i64 = 324;
 
 pub const EINTR: i32 = 4;
 pub const EAGAIN: i32 = 11;
@@ -102,16 +102,16 @@ pub fn clock(which: i32) -> i64 {
     time.nanos()
 }
 
-pub fn nanosleep(nanos: i64) {
-    let time = Timespec::from_nanos(nanos);
-    // SAFETY: the kernel only reads `time`.
-    unsafe { call3(SYS_NANOSLEEP, &raw const time as usize, 0, 0) };
-}
-
 /// Whether a thread of this process still exists in the kernel.
 pub fn thread_exists(pid: u32, tid: u32) -> bool {
     // SAFETY: signal 0 only asks.
     unsafe { call3(SYS_TGKILL, pid as usize, tid as usize, 0) == 0 }
+}
+
+/// A memory barrier on every processor that runs a thread of this process.
+pub fn barrier_everywhere() {
+    // SAFETY: MEMBARRIER_CMD_GLOBAL changes nothing. Where the kernel lacks it, the window it closes is a few instructions.
+    unsafe { call3(SYS_MEMBARRIER, 1, 0, 0) };
 }
 
 /// Maps memory; null if that fails.

@@ -186,7 +186,7 @@ pub fn join(me: &mut Thread, pthread: usize, result: *mut Ptr, deadline: Deadlin
     );
     // SAFETY: a thread of the table.
     if unsafe { (*thread(id)).life } != Life::Done {
-        return if me.cancelled { sys::EINTR } else { sys::ETIMEDOUT };
+        return if me.is_cancelled() { sys::EINTR } else { sys::ETIMEDOUT };
     }
     // SAFETY: passed on; the thread has ended.
     let joined = unsafe { real::pthread_join(pthread, result) };
@@ -199,7 +199,7 @@ pub fn join(me: &mut Thread, pthread: usize, result: *mut Ptr, deadline: Deadlin
 }
 
 fn finish(me: &mut Thread, result: i32) -> i32 {
-    let cancelled = me.cancelled;
+    let cancelled = me.is_cancelled();
     state::leave(me);
     if cancelled && result != 0 {
         // SAFETY: a cancellation point, with no frame of ours that has to be cleaned up.
@@ -280,7 +280,20 @@ pub unsafe extern "C-unwind" fn cancel(pthread: usize, _pc: usize) -> i32 {
     result
 }
 
+pub unsafe extern "C-unwind" fn setcancelstate(new: i32, old: *mut i32, _pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let result = unsafe { real::pthread_setcancelstate(new, old) };
+    if result == 0
+        && let Some(me) = state::enter()
+    {
+        me.cancel_disabled = new != 0;
+        state::leave(me);
+    }
+    result
+}
+
 entry! {
+    pthread_setcancelstate(2) => setcancelstate;
     pthread_create(4) => create;
     pthread_join(2) => join_entry;
     pthread_tryjoin_np(2) => tryjoin;

@@ -569,7 +569,7 @@ mod tests {
     /// Writes as the runtime does, for any mixture of threads, and returns the bytes.
     fn written(events: &[(u32, LogEvent)]) -> Vec<u8> {
         let mut tables = Tables::boxed();
-        let mut last = vec![0u16; 8];
+        let mut last = [0u16; 8];
         let mut bytes = vec![0u8; events.len() * (MAX_EVENT + 16) + 64];
         let mut out = bytes.as_mut_ptr();
         let mut running = 0;

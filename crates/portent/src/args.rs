@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub(crate) use crate::commands::generate::GenArgs;
 
 const PLANNED: &str = "\
-Planned, not built yet: check, record, replay.";
+Planned, not built yet: check, replay.";
 
 /// Predicts the concurrency bugs that other interleavings of one recorded run contain.
 ///
@@ -34,6 +34,15 @@ fn const_format_top() -> String {
          make CC=\"portent cc\"                  build a program so that it can be recorded\n\n{}\n\n{PLANNED}",
         exit::HELP
     )
+}
+
+fn record_examples() -> String {
+    "Examples:\n  portent record -- ./bank 4\n  portent record -o run.portent --sched random --seed 7 -- ./bank 4\n  \
+     portent record -- ./bank 4 && portent predict bank.portent\n\n\
+     Exit status:\n  that of the program, or the signal that ended it; besides:\n  \
+     1  the program came to a deadlock\n  2  bad usage, or nothing was recorded\n  \
+     3  the program could not be started"
+        .to_owned()
 }
 
 fn after(examples: &str) -> String {
@@ -95,6 +104,15 @@ pub(crate) enum Command {
          portent predict run.portent --model sync --budget 60 --stats"))]
     Predict(Box<PredictArgs>),
 
+    /// Run a program and record what its threads do.
+    ///
+    /// The program must be built with instrumentation (`portent cc`, or any compiler with -fsanitize=thread that does not
+    /// link a runtime of its own). One thread runs at a time, so the trace has the exact order and every value. Input and
+    /// output of the program are its own; Portent's messages go to standard error. Exits as the program did, or with 1 if
+    /// the program came to a deadlock.
+    #[command(after_long_help = record_examples())]
+    Record(RecordArgs),
+
     /// The C compiler, with instrumentation: use it as CC in any build.
     ///
     /// All arguments go to gcc, or to the compiler that PORTENT_CC names; so do --help and --version.
@@ -109,8 +127,6 @@ pub(crate) enum Command {
 
     #[command(hide = true, disable_help_flag = true)]
     Check(Later),
-    #[command(hide = true, disable_help_flag = true)]
-    Record(Later),
     #[command(hide = true, disable_help_flag = true)]
     Replay(Later),
 }
@@ -211,6 +227,33 @@ pub(crate) struct PredictArgs {
     pub(crate) spec: Option<OsString>,
     #[arg(long, hide = true)]
     pub(crate) atomic: Option<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Where to write the trace, a .portent file [default: the program's name in the current directory].
+    #[arg(short, long, value_name = "TRACE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Who runs next when a thread cannot go on, or has run for long.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = PolicyName::Rr)]
+    pub(crate) sched: PolicyName,
+    /// For the policies that draw lots: the same seed gives the same run.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The program and its arguments.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// A scheduling policy, as `--sched` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PolicyName {
+    /// In turn, each as long as it can
+    Rr,
+    /// Lots are drawn at every event of synchronisation
+    Random,
+    /// Random priorities that change at a few random points
+    Pct,
 }
 
 /// A kind of bug, as `--kind` names it.

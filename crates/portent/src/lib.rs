@@ -3,7 +3,8 @@
 //! One module per command in `commands`; the command line itself is defined once, in `args`. Results go to
 //! standard output, everything else to standard error, and what the exit status says is [`ExitCode`].
 
-#![forbid(unsafe_code)]
+// Mapping a file is the one exception, in native/log_file.rs.
+#![deny(unsafe_code)]
 
 mod args;
 mod commands;
@@ -49,7 +50,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Gen(args) => commands::generate::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Check(_) => Err(not_built("check")),
-        Command::Record(_) => Err(not_built("record")),
+        #[cfg(target_os = "linux")]
+        Command::Record(args) => commands::record::run(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Record(_) => {
+            Err(Failure::usage("programs can be recorded on Linux only", "record there; traces can be examined here"))
+        }
         Command::Replay(_) => Err(not_built("replay")),
         Command::Cc(args) => commands::cc::run(Language::C, &args.arguments),
         Command::Cxx(args) => commands::cc::run(Language::Cxx, &args.arguments),

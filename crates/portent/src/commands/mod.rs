@@ -8,6 +8,10 @@ pub(crate) mod knobs;
 pub(crate) mod predict;
 mod predict_json;
 mod predict_text;
+#[cfg(target_os = "linux")]
+pub(crate) mod record;
+#[cfg(target_os = "linux")]
+mod record_text;
 pub(crate) mod stats;
 mod stats_text;
 pub(crate) mod validate;

@@ -1,7 +1,25 @@
-//! Native programs: how they are built so that they can be recorded, and where the runtime they load is kept.
+//! Native programs: building them so that they can be recorded, starting them under the runtime, and turning what they
+//! did into traces.
+//!
+//! ```text
+//! compiler (request, flags, response)
+//! examine ─▶ launch (library, plan) ─▶ log_file ─▶ convert (symbols) ─▶ trace + recording
+//! ```
 
 pub(crate) mod compiler;
+#[cfg(target_os = "linux")]
+pub(crate) mod convert;
+#[cfg(target_os = "linux")]
+pub(crate) mod examine;
 pub(crate) mod flags;
+#[cfg(target_os = "linux")]
+pub(crate) mod launch;
 pub(crate) mod library;
+#[cfg(target_os = "linux")]
+pub(crate) mod log_file;
+#[cfg(target_os = "linux")]
+pub(crate) mod recording;
 mod request;
 mod response;
+#[cfg(target_os = "linux")]
+mod symbols;

@@ -1,5 +1,6 @@
 //! Writing `.portent` files: a stream of chunks, each flushed when it is full, so that a crash loses at most the last.
 
+use super::attach::FIRST_KIND;
 use super::definitions::Written;
 use super::encode::encode;
 use super::frame::{
@@ -79,6 +80,19 @@ impl<W: Write> PortentWriter<W> {
             if self.pending.len() >= self.chunk_events {
                 self.flush_events()?;
             }
+        }
+        Ok(())
+    }
+
+    /// Puts something about the trace as a whole into the file: an optional chunk of this kind (128 to 255), or several
+    /// if it is long. What is attached under one kind is read back as one.
+    pub fn attach(&mut self, kind: u8, bytes: &[u8]) -> Result<(), TraceError> {
+        let kind = Kind::Optional(kind.max(FIRST_KIND));
+        // Chunks are numbered by the events before them, so those come first.
+        self.flush_events()?;
+        self.write_chunk(kind, 0, &bytes[..bytes.len().min(MAX_PAYLOAD)])?;
+        for part in bytes.chunks(MAX_PAYLOAD).skip(1) {
+            self.write_chunk(kind, 0, part)?;
         }
         Ok(())
     }
@@ -169,6 +183,9 @@ impl<W: Write> PortentWriter<W> {
 impl<W: Write> TraceSink for PortentWriter<W> {
     fn write(&mut self, names: &Names, batch: &InputBatch) -> Result<(), TraceError> {
         PortentWriter::write(self, names, batch)
+    }
+    fn attach(&mut self, kind: u8, bytes: &[u8]) -> Result<(), TraceError> {
+        PortentWriter::attach(self, kind, bytes)
     }
     fn finish(self: Box<Self>) -> Result<Vec<String>, TraceError> {
         PortentWriter::finish(*self)
