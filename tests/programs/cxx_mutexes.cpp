@@ -1,7 +1,7 @@
 // The mutex family: mutex, recursive_mutex, timed_mutex, recursive_timed_mutex, with every kind of guard and with scoped_lock.
 // Prints the exact sums.
 // portent: threads 4
-// portent: ops busy 3
+// portent: ops busy 3+
 // portent: stdout 300 300 300, tries failed as they should
 #include <cassert>
 #include <chrono>

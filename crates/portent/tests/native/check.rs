@@ -42,7 +42,11 @@ pub(crate) fn record(program: &Program, built: &Built, directory: &Path, options
     command.arg("record").arg("-o").arg(&trace).args(options).arg("--").arg(&built.binary);
     command.args(arguments(program, built));
     let outcome = run(&mut command, directory, &program.stdin, LIMIT);
-    ended(program, &outcome)?;
+    if program.instrumented {
+        ended(program, &outcome)?;
+    } else if !outcome.exited_with(2) {
+        return Err(format!("expected exit 2, because nothing was recorded\n{}", outcome.describe()));
+    }
     printed(program, &outcome)?;
     for text in program.messages.iter().filter(|text| !outcome.stderr.contains(*text)) {
         return Err(format!("Portent should have said \"{text}\"\n{}", outcome.describe()));
