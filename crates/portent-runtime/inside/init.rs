@@ -173,7 +173,15 @@ unsafe extern "C" fn note_module(module: *const Module, _size: usize, _data: *mu
             }
         }
         let size = record::text_size(module.name as usize, 4096) - 1;
-        record::told(note::MODULE, &[module.bias as u64, low, high], std::slice::from_raw_parts(module.name, size));
+        let mut name = std::slice::from_raw_parts(module.name, size);
+        // The loader has no name for the program itself.
+        let mut program = [0u8; 4096];
+        if name.is_empty() {
+            let (link, room) = (c"/proc/self/exe".as_ptr() as usize, program.len());
+            let size = sys::call3(sys::SYS_READLINK, link, program.as_mut_ptr() as usize, room);
+            name = program.get(..size.max(0) as usize).unwrap_or_default();
+        }
+        record::told(note::MODULE, &[module.bias as u64, low, high], name);
     }
     0
 }

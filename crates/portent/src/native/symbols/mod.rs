@@ -53,6 +53,9 @@ impl Image {
         let (lines, globals) = (OnceCell::new(), OnceCell::new());
         Image { path: path.into(), name: name.into(), lines, globals }
     }
+    fn is_runtime(&self) -> bool {
+        ["libportent_runtime.so", "libtsan.so"].iter().any(|start| self.name.starts_with(start))
+    }
     fn lines(&self) -> Option<&addr2line::Loader> {
         self.lines.get_or_init(|| addr2line::Loader::new(&self.path).ok()).as_ref()
     }
@@ -124,7 +127,7 @@ impl Symbols {
                     if let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line?))) {
                         let path = self.path(file);
                         let text = format!("{path}:{line}");
-                        if place.own.is_none() && !is_system(&path) {
+                        if place.own.is_none() && !is_system(&path) && !loaded.image.is_runtime() {
                             place.own = Some(text.clone());
                         }
                         if place.text.is_empty() {
