@@ -1,8 +1,8 @@
 // Six threads transfer between accounts with a lock each, audit under a read-write lock, count atomically, in rounds with a barrier.
 // Prints the total, which no transfer changes. The argument is the number of rounds.
-// portent: args 12
+// portent: args 16
 // portent: threads 7
-// portent: stdout total 8000, transfers 1440, rounds 12, audits right
+// portent: stdout total 8000, transfers 1920, rounds 16, audits right
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -77,7 +77,7 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    rounds = argc > 1 ? atoi(argv[1]) : 12;
+    rounds = argc > 1 ? atoi(argv[1]) : 16;
     pthread_barrier_init(&round_end, NULL, THREADS);
     for (int i = 0; i < ACCOUNTS; i++) {
         pthread_mutex_init(&accounts[i].lock, NULL);

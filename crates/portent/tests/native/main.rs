@@ -105,26 +105,15 @@ fn binaries_that_gcc_linked_with_its_own_sanitizer_record_and_replay_unmodified(
     );
 }
 
-/// The stress programs, with an argument that makes them small enough to run a hundred times.
-const SMALL: [(&str, &str, &str); 3] = [
-    ("stress_bank.c", "2", "total 8000, transfers 240, rounds 2, audits right"),
-    ("stress_pipeline.cpp", "20", "20 objects, checksum 210, alive 0"),
-    ("stress_table.c", "24", "inserted 112, deleted 56, left 56, swept all"),
-];
-
-fn small(file: &str, argument: &str, stdout: &str) -> Program {
-    let mut program = Program::named(file);
-    program.arguments = vec![argument.to_owned()];
-    program.stdout = program::Output::Lines(vec![stdout.to_owned()]);
-    program
-}
+/// Programs that mix everything, with tens of thousands of events.
+const STRESS: [&str; 3] = ["stress_bank.c", "stress_pipeline.cpp", "stress_table.c"];
 
 #[test]
 fn stress_programs_recorded_under_50_random_seeds_validate_and_replay() {
     if let Some(why) = unsupported() {
         return skipped("50 random seeds", &why);
     }
-    let runs: Vec<_> = (1..=50).flat_map(|seed| SMALL.map(|program| (seed, "random", program))).collect();
+    let runs: Vec<_> = (1..=50).flat_map(|seed| STRESS.map(|file| (seed, "random", file))).collect();
     under_policies(&runs);
 }
 
@@ -134,17 +123,16 @@ fn stress_programs_validate_and_replay_under_every_other_policy() {
         return skipped("policies rr and pct", &why);
     }
     let policies = [(1, "rr"), (1, "pct"), (2, "pct"), (3, "pct"), (4, "pct")];
-    let runs: Vec<_> =
-        policies.iter().flat_map(|&(seed, policy)| SMALL.map(|program| (seed, policy, program))).collect();
+    let runs: Vec<_> = policies.iter().flat_map(|&(seed, policy)| STRESS.map(|file| (seed, policy, file))).collect();
     under_policies(&runs);
 }
 
-fn under_policies(runs: &[(u64, &str, (&str, &str, &str))]) {
+fn under_policies(runs: &[(u64, &str, &str)]) {
     for_each(
         runs,
-        |(seed, policy, (file, ..))| format!("{file} --sched {policy} --seed {seed}"),
-        |(seed, policy, (file, argument, stdout))| {
-            let program = small(file, argument, stdout);
+        |(seed, policy, file)| format!("{file} --sched {policy} --seed {seed}"),
+        |(seed, policy, file)| {
+            let program = Program::named(file);
             let (built, directory) = (build(&program, Builder::Portent)?, scratch_directory());
             record_and_replay(&program, &built, directory.path(), &["--sched", policy, "--seed", &seed.to_string()])
         },
@@ -156,8 +144,7 @@ fn other_seeds_make_other_runs_and_the_same_seed_the_same() {
     if let Some(why) = unsupported() {
         return skipped("seeds", &why);
     }
-    let (file, argument, stdout) = SMALL[0];
-    let program = small(file, argument, stdout);
+    let program = Program::named(STRESS[0]);
     let built = build(&program, Builder::Portent).unwrap();
     let events = |seed: &str| {
         let directory = scratch_directory();
