@@ -172,16 +172,16 @@ unsafe extern "C" fn note_module(module: *const Module, _size: usize, _data: *mu
                 high = high.max(module.bias as u64 + header[2] + header[5]);
             }
         }
-        let size = record::text_size(module.name as usize, 4096) - 1;
-        let mut name = std::slice::from_raw_parts(module.name, size);
-        // The loader has no name for the program itself.
-        let mut program = [0u8; 4096];
-        if name.is_empty() {
-            let (link, room) = (c"/proc/self/exe".as_ptr() as usize, program.len());
-            let size = sys::call3(sys::SYS_READLINK, link, program.as_mut_ptr() as usize, room);
-            name = program.get(..size.max(0) as usize).unwrap_or_default();
+        let mut size = record::text_size(module.name as usize, 4096) - 1;
+        let mut name = module.name;
+        let mut path = [0u8; 4096];
+        if size == 0 {
+            // The program itself.
+            let link = c"/proc/self/exe".as_ptr() as usize;
+            size = sys::call3(sys::SYS_READLINK, link, path.as_mut_ptr() as usize, path.len()).max(0) as usize;
+            name = path.as_ptr();
         }
-        record::told(note::MODULE, &[module.bias as u64, low, high], name);
+        record::told(note::MODULE, &[module.bias as u64, low, high], std::slice::from_raw_parts(name, size));
     }
     0
 }

@@ -16,6 +16,7 @@ pub const SYS_SCHED_YIELD: i64 = 24;
 pub const SYS_GETPID: i64 = 39;
 pub const SYS_KILL: i64 = 62;
 pub const SYS_FCNTL: i64 = 72;
+pub const SYS_READLINK: i64 = 89;
 pub const SYS_GETTID: i64 = 186;
 pub const SYS_FUTEX: i64 = 202;
 pub const SYS_CLOCK_GETTIME: i64 = 228;

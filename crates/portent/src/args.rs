@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub(crate) use crate::commands::generate::GenArgs;
 
 const PLANNED: &str = "\
-Planned, not built yet: check, replay.";
+Planned, not built yet: check.";
 
 /// Predicts the concurrency bugs that other interleavings of one recorded run contain.
 ///
@@ -113,6 +113,18 @@ pub(crate) enum Command {
     #[command(after_long_help = record_examples())]
     Record(RecordArgs),
 
+    /// Run a recorded program again, as a schedule says, and see what comes of it.
+    ///
+    /// With --finding, the schedule is the one that the finding came with, and the finding counts as shown only if it was
+    /// seen: both threads at their racing accesses at once, everybody waiting in the deadlock, another value read. With
+    /// --schedule, it is a text file with one `THREAD EVENTS` on each line, as in `T1 12`, and perhaps `goal race T1 T2` or
+    /// `goal deadlock T1 T2` at its end. With neither, the recorded run itself is repeated and compared event for event.
+    /// Exits with 1 if the finding was shown (or the recorded run could not be repeated), else with 0.
+    #[command(after_long_help = after(
+        "  portent replay run.portent\n  portent replay run.portent --finding race-7c1f0a --times 100\n  \
+         portent replay run.portent --finding race-7c1f0a --debugger gdb"))]
+    Replay(ReplayArgs),
+
     /// The C compiler, with instrumentation: use it as CC in any build.
     ///
     /// All arguments go to gcc, or to the compiler that PORTENT_CC names; so do --help and --version.
@@ -127,8 +139,6 @@ pub(crate) enum Command {
 
     #[command(hide = true, disable_help_flag = true)]
     Check(Later),
-    #[command(hide = true, disable_help_flag = true)]
-    Replay(Later),
 }
 
 /// Whatever the compiler is given. Read before clap sees it, which would keep a `--` for itself.
@@ -234,9 +244,9 @@ pub(crate) struct RecordArgs {
     /// Where to write the trace, a .portent file [default: the program's name in the current directory].
     #[arg(short, long, value_name = "TRACE")]
     pub(crate) output: Option<PathBuf>,
-    /// Who runs next when a thread cannot go on, or has run for long.
-    #[arg(long, value_name = "POLICY", value_enum, default_value_t = PolicyName::Rr)]
-    pub(crate) sched: PolicyName,
+    /// Who runs when [default: each thread as long as it can].
+    #[arg(long, value_name = "POLICY", value_enum)]
+    pub(crate) sched: Option<PolicyName>,
     /// For the policies that draw lots: the same seed gives the same run.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -245,10 +255,53 @@ pub(crate) struct RecordArgs {
     pub(crate) program: Vec<OsString>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The trace, as `portent record` wrote it.
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// The finding to show.
+    #[arg(long, value_name = "ID", conflicts_with = "schedule")]
+    pub(crate) finding: Option<String>,
+    /// The findings, as `portent predict --json` wrote them [default: beside the trace, ending .findings.json].
+    #[arg(long, value_name = "FILE", requires = "finding")]
+    pub(crate) findings: Option<PathBuf>,
+    /// A schedule to follow.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schedule: Option<PathBuf>,
+    /// How often. The program's output is shown only for one run.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) times: std::num::NonZeroU32,
+    /// Stop in a debugger where the schedule is done.
+    #[arg(long, value_name = "DEBUGGER", value_enum)]
+    pub(crate) debugger: Option<DebuggerName>,
+    /// Stop a run that takes longer: it hangs.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    pub(crate) timeout: f64,
+    /// Another program, or other arguments, than were recorded.
+    #[arg(value_name = "PROGRAM", last = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// A debugger, as `--debugger` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DebuggerName {
+    /// The GNU debugger
+    Gdb,
+}
+
+/// A time that is some time.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if seconds > 0.0 && seconds < 1e9 => Ok(seconds),
+        _ => Err("expected a number of seconds, more than 0".into()),
+    }
+}
+
 /// A scheduling policy, as `--sched` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PolicyName {
-    /// In turn, each as long as it can
+    /// In turn, a hundred events each
     Rr,
     /// Lots are drawn at every event of synchronisation
     Random,

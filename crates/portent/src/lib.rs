@@ -56,7 +56,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Record(_) => {
             Err(Failure::usage("programs can be recorded on Linux only", "record there; traces can be examined here"))
         }
-        Command::Replay(_) => Err(not_built("replay")),
+        #[cfg(target_os = "linux")]
+        Command::Replay(args) => commands::replay::run(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Replay(_) => {
+            Err(Failure::usage("programs can be replayed on Linux only", "replay there; traces can be examined here"))
+        }
         Command::Cc(args) => commands::cc::run(Language::C, &args.arguments),
         Command::Cxx(args) => commands::cc::run(Language::Cxx, &args.arguments),
     };

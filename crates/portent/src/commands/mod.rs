@@ -12,6 +12,8 @@ mod predict_text;
 pub(crate) mod record;
 #[cfg(target_os = "linux")]
 mod record_text;
+#[cfg(target_os = "linux")]
+pub(crate) mod replay;
 pub(crate) mod stats;
 mod stats_text;
 pub(crate) mod validate;

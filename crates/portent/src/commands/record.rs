@@ -60,11 +60,12 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Program(status.code().unwrap_or(1) as u8))
 }
 
-fn policy_code(name: PolicyName) -> u64 {
+fn policy_code(name: Option<PolicyName>) -> u64 {
     match name {
-        PolicyName::Rr => policy::ROUND_ROBIN,
-        PolicyName::Random => policy::RANDOM,
-        PolicyName::Pct => policy::PCT,
+        None => policy::STAY,
+        Some(PolicyName::Rr) => policy::ROUND_ROBIN,
+        Some(PolicyName::Random) => policy::RANDOM,
+        Some(PolicyName::Pct) => policy::PCT,
     }
 }
 

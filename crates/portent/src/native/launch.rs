@@ -37,6 +37,8 @@ pub(crate) struct Target {
     pub(crate) input: Option<PathBuf>,
     /// A command, such as a debugger, that gets program and arguments behind its own and starts it.
     pub(crate) wrapper: Vec<OsString>,
+    /// Its output goes nowhere.
+    pub(crate) silent: bool,
 }
 
 /// How a run ended.
@@ -47,6 +49,8 @@ pub(crate) struct Outcome {
     pub(crate) elapsed: Duration,
     /// The system refused to switch address randomisation off: replays will see other addresses.
     pub(crate) randomised: bool,
+    /// It ran for too long and was stopped.
+    pub(crate) timed_out: bool,
     session: TempDir,
 }
 
@@ -69,7 +73,7 @@ impl Target {
         let directory = std::env::current_dir()
             .map_err(|error| Failure::Trace(TraceError::whole(error).in_input("current directory")))?;
         let environment = std::env::vars_os().filter(|(name, _)| name != SESSION).collect();
-        Ok(Target { program, arguments, directory, environment, input: None, wrapper: Vec::new() })
+        Ok(Target { program, arguments, directory, environment, input: None, wrapper: Vec::new(), silent: false })
     }
 
     fn command(&self, session: &Path, libraries: &Path) -> Result<Command, Failure> {
@@ -100,6 +104,9 @@ impl Target {
             let file = File::open(input).map_err(|error| io(error, input))?;
             command.stdin(Stdio::from(file));
         }
+        if self.silent {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
         Ok(command)
     }
 }
@@ -120,6 +127,11 @@ fn io(error: std::io::Error, path: &Path) -> Failure {
 ///
 /// Signals that ask this process to end go to the program instead; it decides what to do about them.
 pub(crate) fn run(target: &Target, plan: &Plan) -> Result<Outcome, Failure> {
+    run_limited(target, plan, None)
+}
+
+/// The same, but stops a program that runs longer than `limit`.
+pub(crate) fn run_limited(target: &Target, plan: &Plan, limit: Option<Duration>) -> Result<Outcome, Failure> {
     let libraries = library::directory()?;
     let place = std::env::temp_dir();
     let session = tempfile::Builder::new().prefix("portent-").rand_bytes(8).tempdir_in(&place);
@@ -129,12 +141,12 @@ pub(crate) fn run(target: &Target, plan: &Plan) -> Result<Outcome, Failure> {
     std::fs::write(&plan_path, plan.to_bytes()).map_err(|error| io(error, &plan_path))?;
     let mut command = target.command(session.path(), &libraries)?;
     let started = Instant::now();
-    let (status, randomised) = with_signals(|signals| {
+    let (status, randomised, timed_out) = with_signals(|signals| {
         let (child, randomised) = start(&mut command)?;
-        let status = signals.follow(child).map_err(|error| io(error, &target.program))?;
-        Ok((status, randomised))
+        let (status, timed_out) = signals.follow(child, limit).map_err(|error| io(error, &target.program))?;
+        Ok((status, randomised, timed_out))
     })?;
-    Ok(Outcome { status, elapsed: started.elapsed(), randomised, session })
+    Ok(Outcome { status, elapsed: started.elapsed(), randomised, timed_out, session })
 }
 
 /// Starts the program without address randomisation; whether the system refused that.
@@ -179,8 +191,8 @@ fn with_signals<T>(work: impl FnOnce(&mut Forwarding) -> Result<T, Failure>) -> 
 }
 
 impl Forwarding {
-    /// Waits for the program, and passes signals on to it meanwhile.
-    fn follow(&mut self, mut child: Child) -> std::io::Result<ExitStatus> {
+    /// Waits for the program, and passes signals on to it meanwhile; whether it had to be stopped after `limit`.
+    fn follow(&mut self, mut child: Child, limit: Option<Duration>) -> std::io::Result<(ExitStatus, bool)> {
         let pid = Pid::from_raw(child.id() as i32);
         let handle = self.signals.handle();
         std::thread::scope(|scope| {
@@ -195,10 +207,29 @@ impl Forwarding {
                     }
                 }
             });
-            let status = child.wait();
+            let status = wait_limited(&mut child, limit);
             handle.close();
             status
         })
+    }
+}
+
+/// Waits for a program, and stops it after `limit`.
+fn wait_limited(child: &mut Child, limit: Option<Duration>) -> std::io::Result<(ExitStatus, bool)> {
+    let Some(limit) = limit else { return Ok((child.wait()?, false)) };
+    let deadline = Instant::now() + limit;
+    // Most runs are short: look often at first, then seldom.
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok((status, false));
+        }
+        if Instant::now() >= deadline {
+            child.kill()?;
+            return Ok((child.wait()?, true));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
     }
 }
 

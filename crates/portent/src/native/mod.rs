@@ -4,6 +4,7 @@
 //! ```text
 //! compiler (request, flags, response)
 //! examine ─▶ launch (library, plan) ─▶ log_file ─▶ convert (symbols) ─▶ trace + recording
+//! recording + schedule (finding) ─▶ replay (launch, convert) ─▶ what was seen
 //! ```
 
 pub(crate) mod compiler;
@@ -11,6 +12,8 @@ pub(crate) mod compiler;
 pub(crate) mod convert;
 #[cfg(target_os = "linux")]
 pub(crate) mod examine;
+#[cfg(target_os = "linux")]
+pub(crate) mod finding;
 pub(crate) mod flags;
 #[cfg(target_os = "linux")]
 pub(crate) mod launch;
@@ -19,7 +22,11 @@ pub(crate) mod library;
 pub(crate) mod log_file;
 #[cfg(target_os = "linux")]
 pub(crate) mod recording;
+#[cfg(target_os = "linux")]
+pub(crate) mod replay;
 mod request;
 mod response;
+#[cfg(target_os = "linux")]
+pub(crate) mod schedule;
 #[cfg(target_os = "linux")]
 mod symbols;

@@ -195,6 +195,7 @@ impl Recording {
             environment: self.environment.iter().map(|(name, value)| (name.to_os(), value.to_os())).collect(),
             input: self.input.as_ref().map(|path| path.to_os().into()),
             wrapper: Vec::new(),
+            silent: false,
         }
     }
 
