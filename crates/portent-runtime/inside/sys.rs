@@ -5,7 +5,6 @@
 use std::arch::asm;
 use std::ffi::c_void;
 
-pub const SYS_READLINK: i64 = 89;
 pub const SYS_READ: i64 = 0;
 pub const SYS_WRITE: i64 = 1;
 pub const SYS_OPEN: i64 = 2;
