@@ -280,7 +280,6 @@ calls! {
     epoll_wait(fd, events, count, time) b"epoll_wait\0" Polls;
     epoll_pwait(fd, events, count, time, mask) b"epoll_pwait\0" Polls;
     eventfd_read(fd, value) b"eventfd_read\0" Polls;
-    waitid(kind, id, information, options) b"waitid\0" Nothing;
     system(command) b"system\0" Nothing;
     pause() b"pause\0" Nothing;
     sigwait(set, signal) b"sigwait\0" Nothing;
@@ -319,7 +318,6 @@ entry! {
     epoll_wait(4) => epoll_wait;
     epoll_pwait(5) => epoll_pwait;
     eventfd_read(2) => eventfd_read;
-    waitid(4) => waitid;
     system(1) => system;
     pause(0) => pause;
     sigwait(2) => sigwait;

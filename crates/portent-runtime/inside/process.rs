@@ -170,7 +170,14 @@ unsafe fn spawned(which: &'static Real, pid: *mut i32, arguments: [Ptr; 5]) -> i
     let [path, actions, attributes, argv, environment] = arguments;
     // SAFETY: the C library's function, with its own arguments; all registers are used, so the site is not known.
     unsafe {
-        let result = std::mem::transmute::<Ptr, Spawn>(which.required())(&raw mut child, path, actions, attributes, argv, environment);
+        let result = std::mem::transmute::<Ptr, Spawn>(which.required())(
+            &raw mut child,
+            path,
+            actions,
+            attributes,
+            argv,
+            environment,
+        );
         if result == 0 {
             if let Some(me) = state::enter() {
                 child = child_made(me, child);
@@ -185,14 +192,28 @@ unsafe fn spawned(which: &'static Real, pid: *mut i32, arguments: [Ptr; 5]) -> i
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn posix_spawn(pid: *mut i32, path: Ptr, actions: Ptr, attributes: Ptr, argv: Ptr, environment: Ptr) -> i32 {
+pub unsafe extern "C-unwind" fn posix_spawn(
+    pid: *mut i32,
+    path: Ptr,
+    actions: Ptr,
+    attributes: Ptr,
+    argv: Ptr,
+    environment: Ptr,
+) -> i32 {
     static REAL: Real = Real::versioned(b"posix_spawn\0", b"GLIBC_2.15\0");
     // SAFETY: passed on.
     unsafe { spawned(&REAL, pid, [path, actions, attributes, argv, environment]) }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn posix_spawnp(pid: *mut i32, file: Ptr, actions: Ptr, attributes: Ptr, argv: Ptr, environment: Ptr) -> i32 {
+pub unsafe extern "C-unwind" fn posix_spawnp(
+    pid: *mut i32,
+    file: Ptr,
+    actions: Ptr,
+    attributes: Ptr,
+    argv: Ptr,
+    environment: Ptr,
+) -> i32 {
     static REAL: Real = Real::versioned(b"posix_spawnp\0", b"GLIBC_2.15\0");
     // SAFETY: passed on.
     unsafe { spawned(&REAL, pid, [file, actions, attributes, argv, environment]) }
@@ -202,11 +223,29 @@ pub unsafe extern "C-unwind" fn wait4(pid: i32, status: *mut i32, options: i32, 
     static REAL: Real = Real::new(b"wait4\0");
     type Wait4 = unsafe extern "C-unwind" fn(i32, *mut i32, i32, Ptr) -> i32;
     // SAFETY: the C library's function, with its own arguments.
-    let real = || unsafe { std::mem::transmute::<Ptr, Wait4>(REAL.required())(real_number(pid), status, options, usage) };
+    let real =
+        || unsafe { std::mem::transmute::<Ptr, Wait4>(REAL.required())(real_number(pid), status, options, usage) };
     let Some(me) = state::enter() else { return real() };
     let found = blocking::plain_call(me, pc, || real() as isize);
     state::leave(me);
     shown_number(found as i32)
+}
+
+pub unsafe extern "C-unwind" fn waitid(kind: i32, id: i32, information: *mut i32, options: i32, pc: usize) -> i32 {
+    static REAL: Real = Real::new(b"waitid\0");
+    const PROCESS: i32 = 1;
+    type WaitId = unsafe extern "C-unwind" fn(i32, i32, *mut i32, i32) -> i32;
+    let wanted = if kind == PROCESS { real_number(id) } else { id };
+    // SAFETY: the C library's function, with its own arguments.
+    let real = || unsafe { std::mem::transmute::<Ptr, WaitId>(REAL.required())(kind, wanted, information, options) };
+    let Some(me) = state::enter() else { return real() };
+    let result = blocking::plain_call(me, pc, || real() as isize) as i32;
+    if result == 0 && !information.is_null() {
+        // SAFETY: the call has filled it: signal, error, code, padding, and the process's number.
+        unsafe { *information.add(4) = shown_number(*information.add(4)) };
+    }
+    state::leave(me);
+    result
 }
 
 pub unsafe extern "C-unwind" fn waitpid(pid: i32, status: *mut i32, options: i32, pc: usize) -> i32 {
@@ -272,6 +311,7 @@ entry! {
     abort(0) => abort;
     fork(0) => fork;
     wait(1) => wait;
+    waitid(4) => waitid;
     waitpid(3) => waitpid;
     wait4(4) => wait4;
     __assert_fail(4) => assert_fail;
