@@ -91,7 +91,8 @@ pub(crate) enum Command {
     /// time, is counted and shown. Ctrl-C shows what is known so far.
     #[command(after_long_help = after(
         "  portent predict run.std\n  portent predict run.portent --kind race,deadlock --json findings.json\n  \
-         portent predict run.portent --model sync --budget 60 --stats"))]
+         portent predict run.portent --model sync --budget 60 --stats\n  \
+         portent predict run.portent --html findings.html --sarif findings.sarif --suppress known.txt"))]
     Predict(Box<PredictArgs>),
 
     #[command(hide = true, disable_help_flag = true)]
@@ -175,25 +176,45 @@ pub(crate) struct PredictArgs {
     /// Print what it cost: questions, how they were settled, time.
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Write findings as JSON; `-` is standard output, instead of the text.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
     /// How to look for bugs.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Order)]
     pub(crate) engine: EngineName,
     /// Exit with 4 if nothing was found but not everything was examined.
     #[arg(long)]
     pub(crate) strict: bool,
-    #[arg(long, hide = true)]
-    pub(crate) suppress: Option<OsString>,
-    #[arg(long, hide = true)]
-    pub(crate) sarif: Option<OsString>,
-    #[arg(long, hide = true)]
-    pub(crate) html: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
     #[arg(long, hide = true)]
     pub(crate) spec: Option<OsString>,
     #[arg(long, hide = true)]
     pub(crate) atomic: Option<OsString>,
+}
+
+/// What is reported, and where it is written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reports")]
+pub(crate) struct ReportArgs {
+    /// Write findings as JSON; `-` is standard output, instead of the text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write findings as SARIF 2.1.0, for code scanning.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+    /// Write findings as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write findings as one HTML page, with source and schedules.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Leave out findings that the rules in FILE suppress.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppress: Option<PathBuf>,
+    /// Leave out findings that an earlier --json report has.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Look for source files below DIR, after the working directory; may be repeated.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
 }
 
 /// A kind of bug, as `--kind` names it.

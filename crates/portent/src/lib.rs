@@ -10,6 +10,7 @@ mod commands;
 mod exit;
 mod failure;
 mod figures;
+mod reports;
 mod terminal;
 mod traces;
 

@@ -1,16 +1,17 @@
 //! `portent predict`: the bugs that other interleavings of a recorded run contain.
 
-use super::{predict_json, predict_text, print};
+use super::print;
 use crate::args::{EngineName, KindName, ModelName, PredictArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::reports::{self, Filters};
 use crate::terminal::{self, Bar, Unit};
-use crate::traces::{Input, is_standard};
+use crate::traces::Input;
 use portent_order::Model;
 use portent_predict::{BugKind, Control, Options, Prediction, Why, by_happens_before, predict};
-use portent_trace::{Progress, Trace, TraceError};
-use std::path::Path;
-use std::sync::Mutex;
+use portent_report::{Extras, Report, Settings, text};
+use portent_trace::{Progress, Trace};
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
     refuse_what_is_not_built(args)?;
     let options = options(args)?;
+    let filters = Filters::read(&args.report)?;
     let mut input = Input::open(&args.trace, false)?;
     let mut bar = Bar::new(format!("reading {}", input.name()), Unit::Bytes);
     let trace = input.named(|source| Trace::from_input_watched(source, |progress| bar.update(progress)))?;
@@ -34,48 +36,32 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
         terminal::message("error", &format!("internal: {error}"));
         terminal::message("help", "this is a bug in portent: please report it with the trace");
     }
-    let json_on_stdout = args.json.as_deref().is_some_and(is_standard);
-    if !json_on_stdout {
-        print(&predict_text::page(&trace, &options.kinds, &prediction))?;
+    let errors = !prediction.errors.is_empty();
+    let table = args.stats.then(|| text::stats(&prediction.stats));
+    let mut report = Report::new(Settings {
+        input: input.name().to_owned(),
+        kinds: options.kinds,
+        sources: args.report.sources(&args.trace),
+        replay: None,
+    });
+    report.add(Arc::new(trace), options.model, prediction, &Extras::default());
+    filters.apply(&mut report);
+    args.report.write(&report)?;
+    if let Some(table) = table {
+        if args.report.takes_standard_output() { eprint!("{table}") } else { print(&format!("\n{table}"))? }
     }
-    if let Some(path) = &args.json {
-        write_json(path, &predict_json::document(&trace, options.model, &prediction)?)?;
-    }
-    if args.stats {
-        let table = predict_text::stats(&prediction.stats);
-        if json_on_stdout { eprint!("{table}") } else { print(&format!("\n{table}"))? }
-    }
-    if let Some(why) = prediction.partial {
+    if let Some(why) = report.partial {
         let text = match why {
             Why::Interrupted => "interrupted: this is what was known by then",
             _ => "out of time: this is what was known by then; --budget gives it more",
         };
         terminal::message("warning", &format!("partial: {text}"));
     }
-    Ok(status(args, &prediction))
-}
-
-fn status(args: &PredictArgs, prediction: &Prediction) -> ExitCode {
-    let incomplete = !prediction.incomplete.is_empty() || !prediction.errors.is_empty();
-    match (prediction.findings.is_empty(), incomplete) {
-        (false, _) => ExitCode::Findings,
-        (true, true) if args.strict => ExitCode::Incomplete,
-        (true, true) => {
-            terminal::message(
-                "warning",
-                "nothing found, but not everything was examined (--strict makes this status 4)",
-            );
-            ExitCode::NothingFound
-        }
-        (true, false) => ExitCode::NothingFound,
-    }
+    Ok(reports::status(&report, errors, args.strict))
 }
 
 fn refuse_what_is_not_built(args: &PredictArgs) -> Result<(), Failure> {
     let given = [
-        ("--suppress", args.suppress.is_some()),
-        ("--sarif", args.sarif.is_some()),
-        ("--html", args.html.is_some()),
         ("--spec", args.spec.is_some()),
         ("--atomic", args.atomic.is_some()),
         ("--kind property", args.kind.contains(&KindName::Property)),
@@ -135,12 +121,4 @@ fn watched(trace: &Trace, options: &Options, name: &str) -> Prediction {
         }
     };
     predict(trace, options, &Control { interrupt: Some(&INTERRUPTED), progress: Some(&progress) })
-}
-
-fn write_json(path: &Path, text: &str) -> Result<(), Failure> {
-    if is_standard(path) {
-        return print(text);
-    }
-    std::fs::write(path, text)
-        .map_err(|error| Failure::Trace(TraceError::whole(error).in_input(&path.display().to_string())))
 }
