@@ -41,7 +41,5 @@ pub mod words;
 
 pub use matter::Matter;
 pub use moments::{Moment, Orders};
-pub use report::{
-    At, Extras, Replayed, Report, Settings, Sourced, Spot, Story, TraceSize, Tsan, Verdict, Withheld,
-};
+pub use report::{At, Extras, Replayed, Report, Settings, Sourced, Spot, Story, TraceSize, Tsan, Verdict, Withheld};
 pub use scene::State;

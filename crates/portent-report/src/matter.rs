@@ -65,9 +65,8 @@ pub(crate) fn matters(run: &Run, story: &Story, tail: &[EventId]) -> BTreeMap<Ev
         add(event, Matter::Meeting);
     }
     let involved = |event: EventId| threads.contains(&trace.thread(event));
-    let switch = |pair: &&[EventId]| {
-        trace.thread(pair[0]) != trace.thread(pair[1]) && (involved(pair[0]) || involved(pair[1]))
-    };
+    let switch =
+        |pair: &&[EventId]| trace.thread(pair[0]) != trace.thread(pair[1]) && (involved(pair[0]) || involved(pair[1]));
     let shown = |event: &&EventId| run.lookup.is_performed(trace, **event);
     // What comes after the last of the finding's events is not what breaks it.
     let end = match tail.iter().rposition(|event| goals.contains(event)) {
@@ -138,7 +137,8 @@ fn meetings(run: &Run, goals: &[EventId], threads: &BTreeSet<ThreadId>) -> Vec<E
         if run.lookup.passage(trace, event) == Passage::Start {
             continue;
         }
-        let from_involved = |&&send: &&EventId| threads.contains(&trace.thread(send)) && trace.thread(send) != trace.thread(event);
+        let from_involved =
+            |&&send: &&EventId| threads.contains(&trace.thread(send)) && trace.thread(send) != trace.thread(event);
         if let Some(&send) = trace.senders(k).iter().find(from_involved) {
             events.extend([send, event]);
         }

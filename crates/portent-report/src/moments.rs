@@ -105,7 +105,8 @@ impl Cut<'_> {
             thread: trace.names().thread(told.thread).to_owned(),
             number: trace.input_index(event),
             what,
-            value: value.filter(|_| told.op.variable().is_some()),
+            // What an access that has not happened would read is open.
+            value: value.filter(|_| told.op.variable().is_some() && !(state == State::Next && told.op.reads())),
             at: At::of(trace, told.loc),
             matter,
             state,

@@ -208,7 +208,8 @@ fn location(report: &Report, at: &At, message: &str) -> Value {
     if !uri.starts_with('/') {
         artifact["uriBaseId"] = json!("%SRCROOT%");
     }
-    let message = if at.file.is_none() && !at.text.is_empty() { format!("{message} at {}", at.text) } else { message.into() };
+    let message =
+        if at.file.is_none() && !at.text.is_empty() { format!("{message} at {}", at.text) } else { message.into() };
     let mut location = json!({
         "physicalLocation": { "artifactLocation": artifact, "region": { "startLine": line } },
         "message": { "text": message },
@@ -227,7 +228,9 @@ fn encoded(path: &str) -> String {
     }
     for byte in path.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b'+' | b'@' => uri.push(byte as char),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b'+' | b'@' => {
+                uri.push(byte as char)
+            }
             _ => uri.push_str(&format!("%{byte:02X}")),
         }
     }

@@ -89,9 +89,11 @@ impl Rule {
             of(Key::Function).all(|p| matches(p, function)) && of(Key::File).all(|p| matches_path(p, file))
         };
         let somewhere = || {
-            story.places.iter().filter_map(|place| place.at.as_ref()).any(|at| {
-                place(at.function.as_deref().unwrap_or_default(), at.file.as_deref().unwrap_or_default())
-            })
+            story
+                .places
+                .iter()
+                .filter_map(|place| place.at.as_ref())
+                .any(|at| place(at.function.as_deref().unwrap_or_default(), at.file.as_deref().unwrap_or_default()))
         };
         let local = self.conditions.iter().any(|(key, _)| matches!(key, Key::Function | Key::File));
         of(Key::Kind).all(kind)
@@ -188,7 +190,9 @@ mod tests {
 
     #[test]
     fn patterns_match_whole_names() {
-        for (pattern, text) in [("*", ""), ("a*c", "abbc"), ("a*c", "ac"), ("?b*", "ab"), ("*x*y", "axbxcy"), ("a", "a")] {
+        for (pattern, text) in
+            [("*", ""), ("a*c", "abbc"), ("a*c", "ac"), ("?b*", "ab"), ("*x*y", "axbxcy"), ("a", "a")]
+        {
             assert!(matches(pattern, text), "{pattern} {text}");
         }
         for (pattern, text) in [("a", "ab"), ("a*c", "abcd"), ("?", ""), ("*x*y", "axbxc"), ("", "a")] {

@@ -44,7 +44,9 @@ pub fn page(report: &Report, look: &Look) -> String {
         text.push_str(&format!("the last {} are told in short: --html tells them all\n\n", count(rest as u64)));
     }
     if report.stories.iter().take(look.stories).any(|story| story.finding.witness.is_some()) {
-        text.push_str("● the finding's own events   ⇄ another thread runs   ⋮ events that do not matter here\n\n");
+        let legend = ["● the finding's own events", "⇄ another thread runs", "⋮ events that do not matter here"];
+        let gap = if look.width < 86 { "\n" } else { "   " };
+        text.push_str(&format!("{}\n\n", legend.join(gap)));
     }
     if !report.reads_from.is_empty() {
         text.push_str("where reads may take their values from\n");

@@ -102,7 +102,8 @@ impl Teller<'_> {
     fn lost_wakeup(&self) -> String {
         let (a, b, c) = (self.who(0), self.who(1), &self.finding.object);
         let sleep = self.goals.iter().map(|(_, event)| *event).find(|&e| matches!(self.trace.op(e), Op::Sleep(_)));
-        let at = sleep.map_or_else(String::new, |e| format!(" at {}", At::of(self.trace, self.trace.event(e).loc).text));
+        let at =
+            sleep.map_or_else(String::new, |e| format!(" at {}", At::of(self.trace, self.trace.event(e).loc).text));
         format!(
             "{b} can notify {c}{} before {a} goes to sleep on it{at}. The notify is lost, nobody else sends one, and {a} \
              sleeps for ever.",
@@ -120,7 +121,9 @@ impl Teller<'_> {
         let block = if name.is_empty() { "block".to_owned() } else { format!("block {name}") };
         let consequence = match self.finding.pattern {
             Some("RWR") => format!("The two reads of one block then see different values of {x}."),
-            Some("RWW") => format!("{a} then overwrites what {b} wrote, by a value that knows nothing of it: an update is lost."),
+            Some("RWW") => {
+                format!("{a} then overwrites what {b} wrote, by a value that knows nothing of it: an update is lost.")
+            }
             Some("WRW") => format!("{b} then reads a value that {a} had not finished with."),
             Some("WWR") => format!("{a} then reads back what {b} wrote, not what it wrote itself."),
             Some("WWW") => format!("What {b} wrote then disappears in the middle of {a}'s block."),
@@ -134,16 +137,14 @@ impl Teller<'_> {
     }
 
     fn nondeterminism(&self) -> String {
-        let source = |i: usize| {
-            match (self.places.get(i), self.value(i)) {
-                (Some(Spot { at: Some(at), thread: Some(thread), .. }), Some(value)) => {
-                    format!("{value} (written by {thread} at {})", at.text)
-                }
-                (Some(Spot { at: Some(at), thread: Some(thread), .. }), None) => {
-                    format!("what {thread} wrote at {}", at.text)
-                }
-                _ => "the initial value".to_owned(),
+        let source = |i: usize| match (self.places.get(i), self.value(i)) {
+            (Some(Spot { at: Some(at), thread: Some(thread), .. }), Some(value)) => {
+                format!("{value} (written by {thread} at {})", at.text)
             }
+            (Some(Spot { at: Some(at), thread: Some(thread), .. }), None) => {
+                format!("what {thread} wrote at {}", at.text)
+            }
+            _ => "the initial value".to_owned(),
         };
         let mut text = match self.places.first() {
             Some(read) if read.event.is_none() => {

@@ -1,8 +1,8 @@
 //! One finding: what and where, with source; the two orders; why it is a bug; how to see it again.
 
+use super::Look;
 use super::columns;
 use super::paint::{Ink, paint};
-use super::Look;
 use crate::report::{Report, Spot, Story, Verdict};
 use crate::source::caret;
 use crate::words::{count, counted, line, short, wrapped};
@@ -124,7 +124,9 @@ fn short_end(text: &str, room: usize) -> String {
 
 fn steps(report: &Report, story: &Story, witness: &portent_predict::Witness) -> String {
     let names = report.runs[story.run].trace.names();
-    let name = |step: &portent_predict::Step| format!("{} {}", short(&line(names.thread(step.thread)), 28), count(step.events));
+    let name = |step: &portent_predict::Step| {
+        format!("{} {}", short(&line(names.thread(step.thread)), 28), count(step.events))
+    };
     let mut steps: Vec<String> = witness.steps.iter().rev().take(STEPS).rev().map(name).collect();
     if witness.steps.len() > STEPS {
         steps.insert(0, "…".into());
