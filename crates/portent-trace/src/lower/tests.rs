@@ -403,7 +403,8 @@ fn functions_are_blocks_where_that_is_asked_for() {
     let text = "T1|call(root)|1\nT1|call(f)|2\nT1|w(x)|3\nT1|call(g)|4\nT1|ret(g)|5\nT1|ret(f)|6\nT1|call(g)|7\nT1|ret(g)|8\n\
                 T1|ret(root)|9\nT1|ret(root)|10\n";
     let marks = |which: crate::FunctionBlocks| {
-        let trace = Trace::from_input_watched(&mut crate::format::StdReader::new(text.as_bytes()), which, |_| {}).unwrap();
+        let trace =
+            Trace::from_input_watched(&mut crate::format::StdReader::new(text.as_bytes()), which, |_| {}).unwrap();
         let names = trace.names();
         let mark = |op| match op {
             Op::Begin(b) => Some(format!("begin {}", names.block(b))),
