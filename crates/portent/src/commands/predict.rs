@@ -11,8 +11,8 @@ use portent_order::Model;
 use portent_predict::{BugKind, Control, Options, Prediction, Why, by_happens_before, predict};
 use portent_report::{Extras, Report, Settings, text};
 use portent_trace::{Progress, Trace};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Set by Ctrl-C: stop, and show what is known.

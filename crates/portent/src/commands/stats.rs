@@ -1,12 +1,12 @@
 //! `portent stats`: what is in a trace.
 
 use super::{print, stats_text};
-use portent_report::words::escaped_json;
 use crate::args::StatsArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::terminal::{Bar, Unit};
 use crate::traces::Input;
+use portent_report::words::escaped_json;
 use portent_trace::stats::Stats;
 use serde::Serialize;
 
