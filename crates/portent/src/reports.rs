@@ -82,22 +82,10 @@ impl ReportArgs {
         if !self.takes_standard_output() {
             print_as_it_is(&text::page(report, &terminal::look()))?;
         }
-        let outputs: [(&Option<PathBuf>, &dyn Fn() -> Result<String, serde_json::Error>); 4] = [
-            (&self.json, &|| json::document(report)),
-            (&self.sarif, &|| sarif::document(report)),
-            (&self.junit, &|| Ok(junit::document(report))),
-            (&self.html, &|| html::page(report)),
-        ];
-        for (path, document) in outputs {
-            let Some(path) = path else { continue };
-            let document = document().map_err(std::io::Error::from)?;
-            if is_standard(path) {
-                print(&document)?;
-            } else {
-                std::fs::write(path, document).map_err(|error| in_file(path, error))?;
-            }
-        }
-        Ok(())
+        save(self.json.as_deref(), || json::document(report))?;
+        save(self.sarif.as_deref(), || sarif::document(report))?;
+        save(self.junit.as_deref(), || Ok(junit::document(report)))?;
+        save(self.html.as_deref(), || html::page(report))
     }
 }
 
@@ -116,6 +104,15 @@ pub(crate) fn status(report: &Report, errors: bool, strict: bool) -> ExitCode {
         }
         (true, false) => ExitCode::NothingFound,
     }
+}
+
+fn save(path: Option<&Path>, make: impl FnOnce() -> Result<String, serde_json::Error>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let document = make().map_err(std::io::Error::from)?;
+    if is_standard(path) {
+        return print(&document);
+    }
+    std::fs::write(path, document).map_err(|error| in_file(path, error))
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
