@@ -48,6 +48,8 @@ pub struct Extras {
     pub round: Option<u32>,
     /// What replays showed, by the id of the finding.
     pub replays: BTreeMap<String, Replayed>,
+    /// The command line that replays a finding of this trace, up to its id, where it is not the report's.
+    pub replay: Option<String>,
 }
 
 /// How sure a finding is, after replays.
@@ -316,7 +318,7 @@ impl Report {
             _ => Verdict::Predicted,
         };
         let replayable = finding.witness.is_some();
-        let command = self.settings.replay.as_ref().filter(|_| replayable);
+        let command = extras.replay.as_ref().or(self.settings.replay.as_ref()).filter(|_| replayable);
         Story {
             why: why::sentences(trace, &run.circumstances, &finding, &places, &goals),
             tsan: tsan::verdict(trace, &finding, racy),

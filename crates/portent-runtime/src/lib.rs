@@ -13,3 +13,6 @@ pub mod plan;
 
 /// The runtime, as the bytes of a shared library for Linux on x86-64; empty on other systems.
 pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libportent_runtime.so"));
+
+/// A hash of [`LIBRARY`], in hexadecimal: a name for it. It finds accidents, not attacks: compare contents.
+pub static LIBRARY_HASH: &str = env!("PORTENT_RUNTIME_HASH");

@@ -84,6 +84,8 @@ pub mod op {
     pub const ONCE_PASS: u16 = 31 << 3;
     pub const BEGIN: u16 = 32 << 3;
     pub const END: u16 = 33 << 3;
+    /// A blocking system call has returned, or the process ends: a point of the schedule, and nothing else.
+    pub const BRANCH: u16 = 34 << 3;
     pub const CALL: u16 = 35 << 3;
     pub const RETURN: u16 = 36 << 3;
     /// Only ever pending, never recorded: the thread is about to end a wait that is no event (a sleep, a system call).
@@ -100,7 +102,8 @@ pub mod note {
     pub const FIRST: u16 = 56 << 3;
     /// `u32` thread: records from here on are its.
     pub const SWITCH: u16 = FIRST;
-    /// thread, parent, which child of the parent (from 0), kernel's thread id, start of its stack, end of its stack. (Main: parent is itself.)
+    /// thread, parent, which child of the parent (from 0), kernel's thread id, start of its stack, end of its stack. (Main:
+    /// parent is itself.) Twice for most threads: when it is made, the last three zero, and when it begins to run.
     pub const THREAD: u16 = FIRST + 1;
     /// thread, text: its name, as the program set it.
     pub const THREAD_NAME: u16 = FIRST + 2;
@@ -129,6 +132,8 @@ pub mod note {
     pub const FULL: u16 = FIRST + 13;
     /// signal, address: a fatal signal that the program does not handle, at program counter (third number).
     pub const FATAL: u16 = FIRST + 14;
+    /// signal, events of the thread so far, 1 if the thread waited (in a system call, for its turn) or 0: its handler runs.
+    pub const SIGNAL: u16 = FIRST + 16;
     /// How many steps of the plan have been done when its end was reached.
     pub const PLAN_DONE: u16 = FIRST + 15;
 }
@@ -139,6 +144,8 @@ pub mod input {
     pub const TIME: u64 = 0;
     pub const RANDOM: u64 = 1;
     pub const PROCESS: u64 = 2;
+    /// Bytes of a [`super::note::SIGNAL`].
+    pub const SIGNAL: u64 = 3;
 }
 
 /// What a [`note::MESSAGE`] tells.
@@ -348,7 +355,9 @@ pub unsafe fn write_event(tables: &mut Tables, last: &mut u16, out: *mut u8, eve
             at.cast::<u32>().write_unaligned(event.size);
             at = at.add(4);
         }
-        if let Some(value) = event.value {
+        if let Some(value) = event.value
+            && size <= 4
+        {
             let seen = tables.seen(event.address);
             if seen.address == event.address && seen.value == value {
                 header |= VALUE_FORETOLD;
@@ -560,6 +569,88 @@ impl<'a> LogReader<'a> {
     }
 }
 
+/// A record, as far as a [`LogScanner`] looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scanned<'a> {
+    /// An event with this operation.
+    Event(u16),
+    /// A note with its payload.
+    Note(u16, &'a [u8]),
+}
+
+/// Goes from record to record without working out what is in events: several times as fast as a [`LogReader`].
+pub struct LogScanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    thread: usize,
+}
+
+impl<'a> LogScanner<'a> {
+    /// Goes over `bytes`, which begin at [`RECORDS_AT`] of the file.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, thread: 0 }
+    }
+    /// Bytes passed so far.
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+    /// The thread whose events are being passed.
+    pub fn thread(&self) -> usize {
+        self.thread
+    }
+
+    /// The next record; `None` where the recording ends.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Scanned<'a>>, Damaged> {
+        let start = self.at;
+        let rest = &self.bytes[start..];
+        let header = match rest {
+            [low, high, ..] => u16::from_le_bytes([*low, *high]),
+            _ => 0,
+        };
+        if header == 0 {
+            return Ok(None);
+        }
+        let damaged = |what| Damaged { offset: start, what };
+        let op = header & OP_MASK;
+        if op >= note::FIRST {
+            let length = rest.get(2..6).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+            let length = length.ok_or(damaged("a record goes beyond the end"))? as usize;
+            let payload = rest.get(6..6 + length).ok_or(damaged("a note goes beyond the end"))?;
+            if header == note::SWITCH {
+                let thread =
+                    payload.try_into().map(u32::from_le_bytes).map_err(|_| damaged("a switch names no thread"))?;
+                if thread as usize >= MAX_THREADS {
+                    return Err(damaged("a switch names an impossible thread"));
+                }
+                self.thread = thread as usize;
+            }
+            self.at += 6 + length;
+            return Ok(Some(Scanned::Note(header, payload)));
+        }
+        let mut length = 2;
+        if header & SITE_FORETOLD == 0 {
+            length += if rest.get(2..4) == Some(&NEW_SITE.to_le_bytes()) { 10 } else { 2 };
+        }
+        if op != op::RETURN {
+            length += [0, 1, 4, 8][usize::from(header >> ADDRESS_SHIFT & 3)];
+        }
+        let size = usize::from(header >> SIZE_SHIFT & 7);
+        let foretold = header & VALUE_FORETOLD != 0;
+        length += match size {
+            1..=4 if !foretold => 1 << (size - 1),
+            6 => 4,
+            7 => return Err(damaged("an event has an impossible size")),
+            _ => 0,
+        };
+        if length > rest.len() {
+            return Err(damaged("a record goes beyond the end"));
+        }
+        self.at += length;
+        Ok(Some(Scanned::Event(op)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -567,7 +658,7 @@ mod tests {
     /// Writes as the runtime does, for any mixture of threads, and returns the bytes.
     fn written(events: &[(u32, LogEvent)]) -> Vec<u8> {
         let mut tables = Tables::boxed();
-        let mut last = vec![0u16; 8];
+        let mut last = [0u16; 8];
         let mut bytes = vec![0u8; events.len() * (MAX_EVENT + 16) + 64];
         let mut out = bytes.as_mut_ptr();
         let mut running = 0;
@@ -659,6 +750,31 @@ mod tests {
     }
 
     #[test]
+    fn scanning_goes_from_record_to_record_as_reading_does() {
+        let bytes = written(&mixture());
+        for cut in [bytes.len(), bytes.len() - 3, 1234, 1235, 1236] {
+            let (mut reader, mut scanner) = (LogReader::new(&bytes[..cut]), LogScanner::new(&bytes[..cut]));
+            loop {
+                let read = reader.next_record();
+                let scanned = match scanner.next_record() {
+                    Ok(Some(Scanned::Note(kind, payload))) => Ok(Some(Record::Note(kind, payload))),
+                    Ok(Some(Scanned::Event(op))) => match read {
+                        Ok(Some(Record::Event(event))) if event.op == op => read,
+                        _ => panic!("{read:?} is no {op}"),
+                    },
+                    Ok(None) => Ok(None),
+                    Err(damaged) => Err(damaged),
+                };
+                assert_eq!(scanned.map_err(|d| d.offset), read.map_err(|d| d.offset));
+                if !matches!(read, Ok(Some(_))) {
+                    break;
+                }
+                assert_eq!((reader.offset(), reader.thread()), (scanner.offset(), scanner.thread()));
+            }
+        }
+    }
+
+    #[test]
     fn flipped_bits_never_panic() {
         let bytes = written(&mixture()[..500]);
         for at in 0..bytes.len() {
@@ -667,6 +783,8 @@ mod tests {
                 bytes[at] ^= 1 << bit;
                 let mut reader = LogReader::new(&bytes);
                 while let Ok(Some(_)) = reader.next_record() {}
+                let mut scanner = LogScanner::new(&bytes);
+                while let Ok(Some(_)) = scanner.next_record() {}
             }
         }
     }

@@ -241,7 +241,7 @@ pub(crate) fn prefix(numbers: &[u32], good: impl Fn(u32) -> bool) -> usize {
     whole + numbers[whole..].iter().take_while(|&&number| good(number)).count()
 }
 
-/// Consecutive accesses of a batch, in columns of equal length.
+/// Consecutive events of a batch, in columns of equal length; mostly accesses.
 #[derive(Clone, Copy)]
 pub(crate) struct AccessRun<'a> {
     /// Operation code, [`HAS_VALUE`], and the thread from [`THREAD_SHIFT`] on.
@@ -314,6 +314,17 @@ impl InputBatch {
         self.object.push(event.object);
         self.value.push(event.value.unwrap_or(0));
         self.loc.push(event.loc);
+    }
+    /// Appends events of another batch.
+    pub(crate) fn append(&mut self, other: &InputBatch, events: std::ops::Range<usize>) {
+        self.meta.extend_from_slice(&other.meta[events.clone()]);
+        self.object.extend_from_slice(&other.object[events.clone()]);
+        self.value.extend_from_slice(&other.value[events.clone()]);
+        self.loc.extend_from_slice(&other.loc[events]);
+    }
+    /// All its events, in columns.
+    pub(crate) fn columns(&self) -> AccessRun<'_> {
+        AccessRun { meta: &self.meta, object: &self.object, value: &self.value, loc: &self.loc }
     }
     /// The `i`-th event of the batch.
     #[inline]

@@ -7,16 +7,13 @@ use std::path::PathBuf;
 
 pub(crate) use crate::commands::generate::GenArgs;
 
-const PLANNED: &str = "\
-Planned, not built yet: check, record, replay, cc, c++.";
-
 /// Predicts the concurrency bugs that other interleavings of one recorded run contain.
 ///
 /// Today it works on traces: it makes, validates, describes and converts them, and predicts the bugs of other
 /// interleavings. Recording and replaying programs come next.
 #[derive(Debug, Parser)]
 #[command(name = "portent", version, max_term_width = 100, propagate_version = false)]
-#[command(after_help = PLANNED, after_long_help = const_format_top())]
+#[command(after_long_help = const_format_top())]
 #[command(subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -30,9 +27,19 @@ fn const_format_top() -> String {
          portent validate a.portent            is it well formed?\n  \
          portent stats a.portent               what is in it?\n  \
          portent predict a.portent             which bugs do other interleavings contain?\n  \
-         portent convert a.portent a.std       as text\n\n{}\n\n{PLANNED}",
+         portent convert a.portent a.std       as text\n  \
+         make CC=\"portent cc\"                  build a program so that it can be recorded\n\n{}",
         exit::HELP
     )
+}
+
+fn record_examples() -> String {
+    "Examples:\n  portent record -- ./bank 4\n  portent record -o run.portent --sched random --seed 7 -- ./bank 4\n  \
+     portent record -- ./bank 4 && portent predict bank.portent\n\n\
+     Exit status:\n  that of the program, or the signal that ended it; besides:\n  \
+     1  the program came to a deadlock\n  2  bad usage, or nothing was recorded\n  \
+     3  the program could not be started"
+        .to_owned()
 }
 
 fn after(examples: &str) -> String {
@@ -95,23 +102,57 @@ pub(crate) enum Command {
          portent predict run.portent --html findings.html --sarif findings.sarif --suppress known.txt"))]
     Predict(Box<PredictArgs>),
 
-    #[command(hide = true, disable_help_flag = true)]
-    Check(Later),
-    #[command(hide = true, disable_help_flag = true)]
-    Record(Later),
-    #[command(hide = true, disable_help_flag = true)]
-    Replay(Later),
-    #[command(hide = true, disable_help_flag = true)]
-    Cc(Later),
-    #[command(hide = true, disable_help_flag = true, name = "c++")]
-    Cxx(Later),
+    /// Find the bugs of other interleavings of a program, and show them: record, predict, replay, report.
+    ///
+    /// The program is run once and recorded; what could go wrong in other interleavings of that run is predicted, and every
+    /// prediction is replayed. `confirmed` means that it was seen in a replay. The program must be built with `portent cc`, or
+    /// with -fsanitize=thread. The trace and the findings stay in the current directory, for `portent replay`. The program's
+    /// own output is shown for the recorded runs only.
+    #[command(after_long_help = after(
+        "  portent check ./server --selftest\n  portent check --html report.html --budget 300 -- ./stress 4\n  \
+         portent check --runs 5 --suppress known.txt --sarif findings.sarif -- ./tests"))]
+    Check(Box<CheckArgs>),
+
+    /// Run a program and record what its threads do.
+    ///
+    /// The program must be built with instrumentation (`portent cc`, or any compiler with -fsanitize=thread that does not
+    /// link a runtime of its own). One thread runs at a time, so the trace has the exact order and every value. Input and
+    /// output of the program are its own; Portent's messages go to standard error. Exits as the program did, or with 1 if
+    /// the program came to a deadlock.
+    #[command(after_long_help = record_examples())]
+    Record(RecordArgs),
+
+    /// Run a recorded program again, as a schedule says, and see what comes of it.
+    ///
+    /// With --finding, the schedule is the one that the finding came with, and the finding counts as shown only if it was
+    /// seen: both threads at their racing accesses at once, everybody waiting in the deadlock, another value read. With
+    /// --schedule, it is a text file with one `THREAD EVENTS` on each line, as in `T1 12`, and perhaps `goal race T1 T2` or
+    /// `goal deadlock T1 T2` at its end. With neither, the recorded run itself is repeated and compared event for event.
+    /// Exits with 1 if the finding was shown (or the recorded run could not be repeated), else with 0.
+    #[command(after_long_help = after(
+        "  portent replay run.portent\n  portent replay run.portent --finding race-7c1f0a --times 100\n  \
+         portent replay run.portent --finding race-7c1f0a --debugger gdb"))]
+    Replay(ReplayArgs),
+
+    /// The C compiler, with instrumentation: use it as CC in any build.
+    ///
+    /// All arguments go to gcc, or to the compiler that PORTENT_CC names; so do --help and --version.
+    #[command(disable_help_flag = true)]
+    Cc(CompilerArgs),
+
+    /// The C++ compiler, with instrumentation: use it as CXX in any build.
+    ///
+    /// All arguments go to g++, or to the compiler that PORTENT_CXX names; so do --help and --version.
+    #[command(disable_help_flag = true, name = "c++")]
+    Cxx(CompilerArgs),
 }
 
-/// Whatever a command that is not built yet is given.
+/// Whatever the compiler is given. Read before clap sees it, which would keep a `--` for itself.
 #[derive(Debug, Args)]
-pub(crate) struct Later {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    pub(crate) _arguments: Vec<OsString>,
+pub(crate) struct CompilerArgs {
+    /// Arguments of the compiler.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -158,12 +199,27 @@ pub(crate) struct PredictArgs {
     /// The trace to examine; `-` is standard input.
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// Which kinds of bug to look for [default: all].
-    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
-    pub(crate) kind: Vec<KindName>,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
     /// What reads in another interleaving must see.
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = ModelName::Reads)]
     pub(crate) model: ModelName,
+    /// Print what it cost: questions, how they were settled, time.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// How to look for bugs.
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Order)]
+    pub(crate) engine: EngineName,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// What to look for and how hard: the same for `predict` and `check`.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Which kinds of bug to look for [default: all].
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    pub(crate) kind: Vec<KindName>,
     /// Events per window.
     #[arg(long, value_name = "N", default_value_t = portent_predict::Options::WINDOW, value_parser = window)]
     pub(crate) window: usize,
@@ -173,21 +229,117 @@ pub(crate) struct PredictArgs {
     /// Threads to use [default: one per core].
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroU16>,
-    /// Print what it cost: questions, how they were settled, time.
-    #[arg(long)]
-    pub(crate) stats: bool,
-    /// How to look for bugs.
-    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Order)]
-    pub(crate) engine: EngineName,
+    /// Which functions are atomic blocks, by a regular expression on their names [default: all but main and the routines
+    /// that threads start in].
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) atomic: Option<regex::Regex>,
     /// Exit with 4 if nothing was found but not everything was examined.
     #[arg(long)]
     pub(crate) strict: bool,
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
     #[arg(long, hide = true)]
     pub(crate) spec: Option<OsString>,
-    #[arg(long, hide = true)]
-    pub(crate) atomic: Option<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Where to leave the recorded run, for replays [default: the program's name in the current directory, ending .portent].
+    #[arg(short, long, value_name = "TRACE")]
+    pub(crate) output: Option<PathBuf>,
+    /// How often to run and record the program, each time under another schedule.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) runs: std::num::NonZeroU32,
+    /// How deep to follow behaviour that only replays show.
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub(crate) rounds: std::num::NonZeroU32,
+    /// How often to replay each finding; 0 leaves them predicted.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) times: u32,
+    /// What the program reads as standard input, in every run.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+    /// Stop a run that takes longer: it hangs.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    pub(crate) timeout: f64,
+    /// What reads in another interleaving must see [default: reads; and sync, of which only what a replay shows is told].
+    #[arg(long, value_name = "MODEL", value_enum)]
+    pub(crate) model: Option<ModelName>,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+    /// The program and its arguments.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Where to write the trace, a .portent file [default: the program's name in the current directory].
+    #[arg(short, long, value_name = "TRACE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Who runs when [default: each thread as long as it can].
+    #[arg(long, value_name = "POLICY", value_enum)]
+    pub(crate) sched: Option<PolicyName>,
+    /// For the policies that draw lots: the same seed gives the same run.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The program and its arguments.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The trace, as `portent record` wrote it.
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// The finding to show.
+    #[arg(long, value_name = "ID", conflicts_with = "schedule")]
+    pub(crate) finding: Option<String>,
+    /// The findings, as `portent predict --json` wrote them [default: beside the trace, ending .findings.json].
+    #[arg(long, value_name = "FILE", requires = "finding")]
+    pub(crate) findings: Option<PathBuf>,
+    /// A schedule to follow.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schedule: Option<PathBuf>,
+    /// How often. The program's output is shown only for one run.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) times: std::num::NonZeroU32,
+    /// Stop in a debugger where the schedule is done.
+    #[arg(long, value_name = "DEBUGGER", value_enum)]
+    pub(crate) debugger: Option<DebuggerName>,
+    /// Stop a run that takes longer: it hangs.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    pub(crate) timeout: f64,
+    /// Another program, or other arguments, than were recorded.
+    #[arg(value_name = "PROGRAM", last = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// A debugger, as `--debugger` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DebuggerName {
+    /// The GNU debugger
+    Gdb,
+}
+
+/// A time that is some time.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if seconds > 0.0 && seconds < 1e9 => Ok(seconds),
+        _ => Err("expected a number of seconds, more than 0".into()),
+    }
+}
+
+/// A scheduling policy, as `--sched` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PolicyName {
+    /// In turn, a hundred events each
+    Rr,
+    /// Lots are drawn at every event of synchronisation
+    Random,
+    /// Random priorities that change at a few random points
+    Pct,
 }
 
 /// What is reported, and where it is written.

@@ -4,23 +4,31 @@
 ///
 /// A number never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
 pub enum ExitCode {
     /// Done, and nothing was found. Also a `replay` that does not show its finding.
-    NothingFound = 0,
+    NothingFound,
     /// Something was found. Also a `replay` that shows its finding.
-    Findings = 1,
+    Findings,
     /// Bad usage, bad input, a malformed trace, or a command that is not built yet.
-    BadInput = 2,
+    BadInput,
     /// The program to record or replay could not be started.
-    NotStarted = 3,
+    NotStarted,
     /// With `--strict`: nothing was found, but the search was incomplete.
-    Incomplete = 4,
+    Incomplete,
+    /// `record`: what the recorded program ended with.
+    Program(u8),
 }
 
 impl From<ExitCode> for std::process::ExitCode {
     fn from(code: ExitCode) -> Self {
-        Self::from(code as u8)
+        Self::from(match code {
+            ExitCode::NothingFound => 0,
+            ExitCode::Findings => 1,
+            ExitCode::BadInput => 2,
+            ExitCode::NotStarted => 3,
+            ExitCode::Incomplete => 4,
+            ExitCode::Program(status) => status,
+        })
     }
 }
 

@@ -19,6 +19,14 @@ pub enum Failure {
         /// What to do instead.
         help: String,
     },
+    /// A program, or the compiler, could not be started.
+    #[error("{message}")]
+    NotStarted {
+        /// What did not start, and why.
+        message: String,
+        /// What to do about it.
+        help: String,
+    },
     /// Results could not be written to standard output.
     #[error("standard output: {0}")]
     Output(#[from] std::io::Error),
@@ -38,6 +46,11 @@ impl Failure {
         Failure::Usage { message: message.into(), help: help.into() }
     }
 
+    /// A program that did not start.
+    pub(crate) fn not_started(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Failure::NotStarted { message: message.into(), help: help.into() }
+    }
+
     /// Whether the reader of our output went away, as `head` does: that is no error.
     fn is_broken_pipe(&self) -> bool {
         let error = match self {
@@ -51,7 +64,7 @@ impl Failure {
     fn help(&self) -> Option<String> {
         match self {
             Failure::Trace(error) => Some(error.help().unwrap_or_else(|| advice(&error.problem)).to_owned()),
-            Failure::Usage { help, .. } => Some(help.clone()),
+            Failure::Usage { help, .. } | Failure::NotStarted { help, .. } => Some(help.clone()),
             Failure::Output(_) => None,
             Failure::Truncated { .. } => {
                 Some("what is there is intact: `portent convert IN OUT` keeps it, `portent stats` describes it".into())
@@ -68,7 +81,10 @@ impl Failure {
         if let Some(help) = self.help() {
             terminal::message("help", &help);
         }
-        ExitCode::BadInput
+        match self {
+            Failure::NotStarted { .. } => ExitCode::NotStarted,
+            _ => ExitCode::BadInput,
+        }
     }
 }
 

@@ -3,14 +3,17 @@
 //! One module per command in `commands`; the command line itself is defined once, in `args`. Results go to
 //! standard output, everything else to standard error, and what the exit status says is [`ExitCode`].
 
-#![forbid(unsafe_code)]
+// Mapping a file is the one exception, in native/log_file.rs.
+#![deny(unsafe_code)]
 
 mod args;
 mod commands;
 mod exit;
 mod failure;
 mod figures;
+mod native;
 mod reports;
+mod search;
 mod terminal;
 mod traces;
 
@@ -21,10 +24,15 @@ use args::{Arguments, Command};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use commands::knobs::Knobs;
+use native::compiler::Language;
 use std::ffi::OsString;
 
 /// Runs the command line `arguments`, the first of which is the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some((language, arguments)) = commands::cc::arguments(&arguments) {
+        return commands::cc::run(language, arguments).unwrap_or_else(|failure| failure.report());
+    }
     let arguments = match parse(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -43,11 +51,26 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Gen(args) => commands::generate::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
-        Command::Check(_) => Err(not_built("check")),
-        Command::Record(_) => Err(not_built("record")),
-        Command::Replay(_) => Err(not_built("replay")),
-        Command::Cc(_) => Err(not_built("cc")),
-        Command::Cxx(_) => Err(not_built("c++")),
+        #[cfg(target_os = "linux")]
+        Command::Check(args) => commands::check::run(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Check(_) => {
+            Err(Failure::usage("programs can be checked on Linux only", "check there; traces can be examined here"))
+        }
+        #[cfg(target_os = "linux")]
+        Command::Record(args) => commands::record::run(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Record(_) => {
+            Err(Failure::usage("programs can be recorded on Linux only", "record there; traces can be examined here"))
+        }
+        #[cfg(target_os = "linux")]
+        Command::Replay(args) => commands::replay::run(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Replay(_) => {
+            Err(Failure::usage("programs can be replayed on Linux only", "replay there; traces can be examined here"))
+        }
+        Command::Cc(args) => commands::cc::run(Language::C, &args.arguments),
+        Command::Cxx(args) => commands::cc::run(Language::Cxx, &args.arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }
@@ -64,12 +87,4 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, cla
     });
     let matches = command.try_get_matches_from_mut(arguments)?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
-}
-
-fn not_built(command: &str) -> Failure {
-    Failure::usage(
-        format!("portent {command} is not built yet"),
-        "today portent works on traces: `portent gen` makes one, `portent validate`, `portent stats`, \
-         `portent convert` and `portent predict` take one in STD text or .portent; `portent demo` shows them all",
-    )
 }

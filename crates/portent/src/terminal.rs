@@ -46,6 +46,7 @@ pub(crate) fn message(label: &str, text: &str) {
 pub(crate) enum Unit {
     Bytes,
     Events,
+    Findings,
 }
 
 /// A progress bar on standard error: only on a terminal, and only for jobs that last.
@@ -90,6 +91,7 @@ fn draw(label: &str, unit: Unit, total: Option<u64>) -> ProgressBar {
         (Unit::Bytes, Some(_)) => "{msg} {wide_bar} {bytes} of {total_bytes}, {eta} left",
         (Unit::Bytes, None) => "{msg} {spinner} {bytes}, {elapsed}",
         (Unit::Events, Some(_)) => "{msg} {wide_bar} {human_pos} of {human_len} events, {eta} left",
+        (Unit::Findings, _) => "{msg} {wide_bar} {human_pos} of {human_len} findings",
         (Unit::Events, None) => "{msg} {spinner} {human_pos} events, {elapsed}",
     };
     if let Ok(style) = ProgressStyle::with_template(template) {

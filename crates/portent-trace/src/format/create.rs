@@ -16,6 +16,11 @@ use tempfile::NamedTempFile;
 pub trait TraceSink {
     /// Writes the events of a batch, whose ids are numbers in `names`. Names may have been added since the last batch.
     fn write(&mut self, names: &Names, batch: &InputBatch) -> Result<(), TraceError>;
+    /// Keeps something about the trace as a whole with it (see [`super::PortentWriter::attach`]); formats that cannot
+    /// leave it out.
+    fn attach(&mut self, _kind: u8, _bytes: &[u8]) -> Result<(), TraceError> {
+        Ok(())
+    }
     /// Ends the output, and says what was dropped or changed: one line per kind.
     fn finish(self: Box<Self>) -> Result<Vec<String>, TraceError>;
 }
@@ -93,6 +98,9 @@ struct FileSink {
 impl TraceSink for FileSink {
     fn write(&mut self, names: &Names, batch: &InputBatch) -> Result<(), TraceError> {
         self.sink.write(names, batch).map_err(|error| error.in_input(&self.name))
+    }
+    fn attach(&mut self, kind: u8, bytes: &[u8]) -> Result<(), TraceError> {
+        self.sink.attach(kind, bytes).map_err(|error| error.in_input(&self.name))
     }
     fn finish(self: Box<Self>) -> Result<Vec<String>, TraceError> {
         let Self { sink, target, name } = *self;

@@ -1,10 +1,19 @@
 //! One module per command: each gets its arguments and returns its exit status, or why it failed.
 
+pub(crate) mod cc;
+#[cfg(target_os = "linux")]
+pub(crate) mod check;
 pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod generate;
 pub(crate) mod knobs;
 pub(crate) mod predict;
+#[cfg(target_os = "linux")]
+pub(crate) mod record;
+#[cfg(target_os = "linux")]
+mod record_text;
+#[cfg(target_os = "linux")]
+pub(crate) mod replay;
 pub(crate) mod stats;
 mod stats_text;
 pub(crate) mod validate;

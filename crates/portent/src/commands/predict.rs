@@ -1,31 +1,29 @@
 //! `portent predict`: the bugs that other interleavings of a recorded run contain.
 
 use super::print;
-use crate::args::{EngineName, KindName, ModelName, PredictArgs};
+use crate::args::{EngineName, PredictArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::reports::{self, Filters};
 use crate::terminal::{self, Bar, Unit};
 use crate::traces::Input;
-use portent_order::Model;
 use portent_predict::{BugKind, Control, Options, Prediction, Why, by_happens_before, predict};
 use portent_report::{Extras, Report, Settings, text};
 use portent_trace::{Progress, Trace};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// Set by Ctrl-C: stop, and show what is known.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Predicts, prints and says by the exit status what came out.
 pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
-    refuse_what_is_not_built(args)?;
     let options = options(args)?;
     let filters = Filters::read(&args.report)?;
     let mut input = Input::open(&args.trace, false)?;
     let mut bar = Bar::new(format!("reading {}", input.name()), Unit::Bytes);
-    let trace = input.named(|source| Trace::from_input_watched(source, |progress| bar.update(progress)))?;
+    let trace = input
+        .named(|source| Trace::from_input_watched(source, args.search.functions(), |progress| bar.update(progress)))?;
     drop(bar);
     input.warn_if_truncated();
     let prediction = match args.engine {
@@ -42,7 +40,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
         input: input.name().to_owned(),
         kinds: options.kinds,
         sources: args.report.sources(&args.trace),
-        replay: None,
+        replay: replay_command(args),
     });
     report.add(Arc::new(trace), options.model, prediction, &Extras::default());
     filters.apply(&mut report);
@@ -57,56 +55,42 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
         };
         terminal::message("warning", &format!("partial: {text}"));
     }
-    Ok(reports::status(&report, errors, args.strict))
+    Ok(reports::status(&report, errors, args.search.strict))
 }
 
-fn refuse_what_is_not_built(args: &PredictArgs) -> Result<(), Failure> {
-    let given = [
-        ("--spec", args.spec.is_some()),
-        ("--atomic", args.atomic.is_some()),
-        ("--kind property", args.kind.contains(&KindName::Property)),
-        ("--model values", args.model == ModelName::Values),
-    ];
-    match given.into_iter().find(|(_, given)| *given) {
-        Some((what, _)) => Err(Failure::usage(
-            format!("{what} is not built yet"),
-            "`portent predict --help` lists what is; --json writes findings for other tools",
-        )),
-        None => Ok(()),
+/// The command that replays a finding, up to its id: for recordings whose findings are written to a file.
+#[cfg(target_os = "linux")]
+fn replay_command(args: &PredictArgs) -> Option<String> {
+    use crate::traces::is_standard;
+    let findings = args.report.json.as_deref().filter(|path| !is_standard(path))?;
+    // A trace that cannot say how it was recorded has been read all the same.
+    crate::native::recording::Recording::load(&args.trace).ok()??;
+    let mut command = format!("portent replay {}", reports::quoted(&args.trace));
+    if findings != super::replay::beside(&args.trace) {
+        command.push_str(&format!(" --findings {}", reports::quoted(findings)));
     }
+    Some(command + " --finding")
+}
+
+#[cfg(not(target_os = "linux"))]
+fn replay_command(_: &PredictArgs) -> Option<String> {
+    None
 }
 
 fn options(args: &PredictArgs) -> Result<Options, Failure> {
-    let asked: Vec<BugKind> = args.kind.iter().filter_map(|kind| kind.bug_kind()).collect();
-    let mut kinds: Vec<BugKind> = BugKind::ALL.into_iter().filter(|k| asked.is_empty() || asked.contains(k)).collect();
+    let mut options = args.search.options()?;
+    options.model = args.model.model()?;
     if args.engine == EngineName::Hb {
-        if !kinds.contains(&BugKind::Race) {
+        if !options.kinds.contains(&BugKind::Race) {
             return Err(Failure::usage("--engine hb finds races only", "leave out --kind, or add race to it"));
         }
-        kinds = vec![BugKind::Race];
+        options.kinds = vec![BugKind::Race];
     }
-    let budget = match args.budget {
-        None => None,
-        Some(seconds) => Some(Duration::try_from_secs_f64(seconds).map_err(|_| {
-            Failure::usage(
-                format!("--budget {seconds} is no time"),
-                "give seconds, such as --budget 60 or --budget 0.5",
-            )
-        })?),
-    };
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(Options {
-        kinds,
-        model: if args.model == ModelName::Sync { Model::Sync } else { Model::Reads },
-        window: args.window,
-        budget,
-        jobs: args.jobs.map_or_else(cores, |jobs| usize::from(jobs.get())),
-        ..Options::default()
-    })
+    Ok(options)
 }
 
 /// Predicts with a progress bar, until done or interrupted.
-fn watched(trace: &Trace, options: &Options, name: &str) -> Prediction {
+pub(crate) fn watched(trace: &Trace, options: &Options, name: &str) -> Prediction {
     // Without the handler Ctrl-C still ends the command, only without results.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {

@@ -33,6 +33,11 @@ impl ObjectLimits {
             Some(class) => names.count(class) as u32,
         }))
     }
+    /// How many objects the operation with this code, which must be one, can name.
+    #[inline]
+    pub(super) fn of_operation(&self, code: u32) -> u32 {
+        self.0[code as usize % self.0.len()]
+    }
     fn get(&self, code: u32) -> Option<u32> {
         self.0.get(code as usize).copied().filter(|&limit| limit != NO_OPERATION)
     }

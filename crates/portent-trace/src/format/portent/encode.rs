@@ -5,7 +5,7 @@
 //! value follows from values before it. Everything starts anew with each chunk.
 
 use super::column::{self, zigzag};
-use crate::input::InputBatch;
+use crate::input::{HAS_VALUE, InputBatch, THREAD_SHIFT};
 use rustc_hash::FxHashMap;
 
 /// How many values are remembered, by the low bits of their object's number. Part of the format.
@@ -44,31 +44,33 @@ struct Columns {
 /// Appends the events of `batch` as a payload.
 pub(super) fn encode(batch: &InputBatch, out: &mut Vec<u8>) {
     let mut columns = Columns::default();
-    let mut site_of: FxHashMap<(u16, u32), u32> = FxHashMap::default();
+    let mut site_of: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut last_object: Vec<u32> = Vec::new();
     let mut memory = vec![0i64; MEMORY];
     let mut last_value = 0i64;
-    for event in batch.iter() {
-        let key = (event.op.code(), event.loc.to_bits());
+    let run = batch.columns();
+    for (i, value) in run.values().enumerate() {
+        let (meta, object) = (run.meta[i], run.object[i]);
+        let key = (meta & (HAS_VALUE - 1), run.loc[i].to_bits());
         let fresh = last_object.len() as u32;
         let site = *site_of.entry(key).or_insert(fresh);
         let mut code = 0;
         if site == fresh {
             columns.sites.push(0);
-            columns.site_ops.push(u32::from(key.0));
+            columns.site_ops.push(key.0);
             columns.site_locs.push(key.1);
-            columns.site_objects.push(event.object);
-            last_object.push(event.object);
+            columns.site_objects.push(object);
+            last_object.push(object);
         } else {
             columns.sites.push(site + 1);
-            let last = std::mem::replace(&mut last_object[site as usize], event.object);
-            if last != event.object {
+            let last = std::mem::replace(&mut last_object[site as usize], object);
+            if last != object {
                 code |= OTHER_OBJECT;
-                columns.objects.push(zigzag(event.object.wrapping_sub(last)));
+                columns.objects.push(zigzag(object.wrapping_sub(last)));
             }
         }
-        if let Some(value) = event.value {
-            let remembered = std::mem::replace(&mut memory[event.object as usize % MEMORY], value);
+        if let Some(value) = value {
+            let remembered = std::mem::replace(&mut memory[object as usize % MEMORY], value);
             let by_object = zigzag64(value.wrapping_sub(remembered));
             let by_last = zigzag64(value.wrapping_sub(last_value));
             if by_object == 0 {
@@ -83,7 +85,7 @@ pub(super) fn encode(batch: &InputBatch, out: &mut Vec<u8>) {
             }
         }
         columns.codes.push(code);
-        columns.threads.push(event.thread.0);
+        columns.threads.push(meta >> THREAD_SHIFT);
     }
     for count in [columns.site_ops.len(), columns.objects.len(), columns.values_low.len()] {
         out.extend((count as u32).to_le_bytes());

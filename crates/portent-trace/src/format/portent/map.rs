@@ -177,6 +177,22 @@ fn index_entries<R: Read + Seek>(input: &mut Input<R>) -> Result<Option<(Vec<Ind
     Ok(whole.then_some((entries, events)))
 }
 
+/// Where the optional chunks are, as far as the chunks can be followed.
+pub(super) fn optional_chunks<R: Read + Seek>(input: &mut Input<R>) -> Result<Vec<u64>, TraceError> {
+    if let Some((entries, _)) = index_entries(input)? {
+        let optional = entries.iter().filter(|entry| matches!(entry.kind, Kind::Optional(_)));
+        return Ok(optional.map(|entry| entry.offset).collect());
+    }
+    let (mut found, mut offset) = (Vec::new(), FILE_HEADER as u64);
+    while let Ok(header) = input.header(offset)? {
+        if matches!(header.kind, Kind::Optional(_)) {
+            found.push(offset);
+        }
+        offset += header.total_len();
+    }
+    Ok(found)
+}
+
 fn from_index<R: Read + Seek>(
     input: &mut Input<R>,
     names: &mut Names,

@@ -12,8 +12,10 @@
 //! | `definitions` | the payload of a definitions chunk |
 //! | `map` | where the chunks of a file are: from the index, or by looking for them |
 //! | `reader`, `writer` | files |
+//! | `attach` | optional chunks |
 //! | `spool` | input that cannot seek |
 
+mod attach;
 mod bits;
 mod column;
 mod decode;
@@ -25,6 +27,7 @@ mod reader;
 mod spool;
 mod writer;
 
+pub use attach::{RECORDING, attachments};
 pub use frame::{MAGIC, VERSION};
 pub use reader::PortentReader;
 pub(super) use spool::{read_full, spool};

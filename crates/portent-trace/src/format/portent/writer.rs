@@ -1,5 +1,7 @@
 //! Writing `.portent` files: a stream of chunks, each flushed when it is full, so that a crash loses at most the last.
 
+use super::attach::FIRST_KIND;
+use super::decode::ObjectLimits;
 use super::definitions::Written;
 use super::encode::encode;
 use super::frame::{
@@ -8,7 +10,7 @@ use super::frame::{
 };
 use crate::error::{Malformed, Problem, TraceError};
 use crate::format::TraceSink;
-use crate::input::{BatchPlace, InputBatch};
+use crate::input::{BatchPlace, HAS_VALUE, InputBatch, THREAD_SHIFT};
 use crate::names::{Names, ObjectClass};
 use std::io::Write;
 
@@ -60,25 +62,55 @@ impl<W: Write> PortentWriter<W> {
         if self.written.is_behind(names) {
             self.define(names)?;
         }
-        for (i, event) in batch.iter().enumerate() {
-            let class = event.op.class();
-            let undefined = if event.thread.index() >= names.count(ObjectClass::Thread) {
-                Some((ObjectClass::Thread.what(), event.thread.0))
-            } else if class == ObjectClass::None && event.object != 0
-                || class != ObjectClass::None && event.object as usize >= names.count(class)
-            {
-                Some((class.what(), event.object))
-            } else {
-                let entry = event.loc.table_index().filter(|&entry| entry >= names.location_table().len());
-                entry.map(|entry| ("location", entry as u32))
-            };
-            if let Some((what, id)) = undefined {
-                return Err(TraceError::at(batch.position(i), Malformed::Undefined { what, id }));
-            }
-            self.pending.push(event);
+        if let Some((i, what, id)) = self.first_undefined(names, batch) {
+            return Err(TraceError::at(batch.position(i), Malformed::Undefined { what, id }));
+        }
+        let mut done = 0;
+        while done < batch.len() {
+            let room = self.chunk_events - self.pending.len();
+            let next = batch.len().min(done + room);
+            self.pending.append(batch, done..next);
+            done = next;
             if self.pending.len() >= self.chunk_events {
                 self.flush_events()?;
             }
+        }
+        Ok(())
+    }
+
+    /// The first event that refers to something without a name: which it is, and to what.
+    fn first_undefined(&self, names: &Names, batch: &InputBatch) -> Option<(usize, &'static str, u32)> {
+        let limits = ObjectLimits::of(names);
+        let (threads, locations) = (names.count(ObjectClass::Thread), names.location_table().len());
+        let run = batch.columns();
+        let fine = |i: usize| {
+            let meta = run.meta[i];
+            let location = run.loc[i].table_index().unwrap_or(0);
+            (meta >> THREAD_SHIFT) < threads as u32
+                && run.object[i] < limits.of_operation(meta & (HAS_VALUE - 1))
+                && (location < locations || run.loc[i].number().is_some())
+        };
+        let i = (0..run.len()).find(|&i| !fine(i))?;
+        let event = batch.get(i);
+        let class = event.op.class();
+        Some(if event.thread.index() >= threads {
+            (i, ObjectClass::Thread.what(), event.thread.0)
+        } else if event.object >= limits.of_operation(event.op.code().into()) {
+            (i, class.what(), event.object)
+        } else {
+            (i, "location", event.loc.to_bits())
+        })
+    }
+
+    /// Puts something about the trace as a whole into the file: an optional chunk of this kind (128 to 255), or several
+    /// if it is long. What is attached under one kind is read back as one.
+    pub fn attach(&mut self, kind: u8, bytes: &[u8]) -> Result<(), TraceError> {
+        let kind = Kind::Optional(kind.max(FIRST_KIND));
+        // Chunks are numbered by the events before them, so those come first.
+        self.flush_events()?;
+        self.write_chunk(kind, 0, &bytes[..bytes.len().min(MAX_PAYLOAD)])?;
+        for part in bytes.chunks(MAX_PAYLOAD).skip(1) {
+            self.write_chunk(kind, 0, part)?;
         }
         Ok(())
     }
@@ -169,6 +201,9 @@ impl<W: Write> PortentWriter<W> {
 impl<W: Write> TraceSink for PortentWriter<W> {
     fn write(&mut self, names: &Names, batch: &InputBatch) -> Result<(), TraceError> {
         PortentWriter::write(self, names, batch)
+    }
+    fn attach(&mut self, kind: u8, bytes: &[u8]) -> Result<(), TraceError> {
+        PortentWriter::attach(self, kind, bytes)
     }
     fn finish(self: Box<Self>) -> Result<Vec<String>, TraceError> {
         PortentWriter::finish(*self)

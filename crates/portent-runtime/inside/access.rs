@@ -1,0 +1,206 @@
+//! Plain accesses and function entry and exit: the calls that compilers put before every access.
+//!
+//! They come *before* the access, which the program itself performs. A read is loaded here; a write is read back when
+//! the thread next enters the runtime, before anybody else can run.
+
+use crate::entry::entry;
+use crate::log::op;
+use crate::state::{self, Pending, Thread, UnreadWrite, plain};
+use crate::{record, sched};
+
+/// Waits for the thread's turn, if its events are used up.
+#[inline(always)]
+fn turn(me: &mut Thread, op: u16, address: usize, size: usize, pc: usize) {
+    if me.events >= me.stop {
+        sched::ask(me, Pending { op, address, size, pc, ..Pending::default() });
+    }
+}
+
+#[inline(always)]
+pub fn read(me: &mut Thread, op: u16, address: usize, size: usize, pc: usize) {
+    turn(me, op, address, size, pc);
+    record::access(me, op, address, size, record::load(address, size), pc);
+}
+
+#[inline(always)]
+pub fn write(me: &mut Thread, op: u16, address: usize, size: usize, pc: usize) {
+    turn(me, op, address, size, pc);
+    me.unread = UnreadWrite { pc, address, size, op };
+}
+
+/// A write of at most `most` bytes whose length is that of the C string that is there afterwards.
+pub fn write_text(me: &mut Thread, address: usize, most: usize, pc: usize) {
+    if most > 0 {
+        turn(me, op::WRITE, address, 1, pc);
+        me.unread = UnreadWrite { pc, address, size: most | UnreadWrite::TEXT, op: op::WRITE };
+    }
+}
+
+macro_rules! accesses {
+    ($($size:literal: $read:ident $write:ident;)*) => {
+        $(
+            pub extern "C" fn $read(address: usize, pc: usize) {
+                if let Some(me) = state::enter() {
+                    read(me, op::READ, address, $size, pc);
+                    state::leave(me);
+                }
+            }
+            pub extern "C" fn $write(address: usize, pc: usize) {
+                if let Some(me) = state::enter() {
+                    write(me, op::WRITE, address, $size, pc);
+                    state::leave(me);
+                }
+            }
+        )*
+    };
+}
+
+accesses! {
+    1: read1 write1;
+    2: read2 write2;
+    4: read4 write4;
+    8: read8 write8;
+    16: read16 write16;
+}
+
+macro_rules! read_writes {
+    ($($size:literal: $name:ident;)*) => {
+        $(
+            pub extern "C" fn $name(address: usize, pc: usize) {
+                if let Some(me) = state::enter() {
+                    read(me, op::READ, address, $size, pc);
+                    write(me, op::WRITE, address, $size, pc);
+                    state::leave(me);
+                }
+            }
+        )*
+    };
+}
+
+read_writes! {
+    1: read_write1;
+    2: read_write2;
+    4: read_write4;
+    8: read_write8;
+    16: read_write16;
+}
+
+pub extern "C" fn read_range(address: usize, size: usize, pc: usize) {
+    if size > 0
+        && let Some(me) = state::enter()
+    {
+        read(me, op::READ, address, size, pc);
+        state::leave(me);
+    }
+}
+
+pub extern "C" fn write_range(address: usize, size: usize, pc: usize) {
+    if size > 0
+        && let Some(me) = state::enter()
+    {
+        write(me, op::WRITE, address, size, pc);
+        state::leave(me);
+    }
+}
+
+/// A virtual table pointer is about to be set; setting it to what it is changes nothing and is no event.
+pub extern "C" fn vptr_update(address: usize, new: usize, pc: usize) {
+    if let Some(me) = state::enter() {
+        if record::load(address, 8) != Some(new as u64) {
+            write(me, op::WRITE, address, 8, pc);
+        }
+        state::leave(me);
+    }
+}
+
+pub extern "C" fn function_entry(caller: usize, pc: usize) {
+    if let Some(me) = state::enter() {
+        if me.events >= me.stop {
+            sched::ask(me, plain(op::CALL, caller, pc));
+        }
+        record::plain(me, op::CALL, caller, pc);
+        state::leave(me);
+    }
+}
+
+pub extern "C" fn function_exit(pc: usize) {
+    if let Some(me) = state::enter() {
+        if me.events >= me.stop {
+            sched::ask(me, plain(op::RETURN, 0, pc));
+        }
+        record::plain(me, op::RETURN, 0, pc);
+        state::leave(me);
+    }
+}
+
+/// What the sanitizer's runtime keeps for its own sake.
+pub extern "C" fn nothing() {}
+
+entry! {
+    __tsan_read1(1) => read1;
+    __tsan_read2(1) => read2;
+    __tsan_read4(1) => read4;
+    __tsan_read8(1) => read8;
+    __tsan_read16(1) => read16;
+    __tsan_write1(1) => write1;
+    __tsan_write2(1) => write2;
+    __tsan_write4(1) => write4;
+    __tsan_write8(1) => write8;
+    __tsan_write16(1) => write16;
+    __tsan_unaligned_read2(1) => read2;
+    __tsan_unaligned_read4(1) => read4;
+    __tsan_unaligned_read8(1) => read8;
+    __tsan_unaligned_read16(1) => read16;
+    __tsan_unaligned_write2(1) => write2;
+    __tsan_unaligned_write4(1) => write4;
+    __tsan_unaligned_write8(1) => write8;
+    __tsan_unaligned_write16(1) => write16;
+    __tsan_volatile_read1(1) => read1;
+    __tsan_volatile_read2(1) => read2;
+    __tsan_volatile_read4(1) => read4;
+    __tsan_volatile_read8(1) => read8;
+    __tsan_volatile_read16(1) => read16;
+    __tsan_volatile_write1(1) => write1;
+    __tsan_volatile_write2(1) => write2;
+    __tsan_volatile_write4(1) => write4;
+    __tsan_volatile_write8(1) => write8;
+    __tsan_volatile_write16(1) => write16;
+    __tsan_unaligned_volatile_read2(1) => read2;
+    __tsan_unaligned_volatile_read4(1) => read4;
+    __tsan_unaligned_volatile_read8(1) => read8;
+    __tsan_unaligned_volatile_read16(1) => read16;
+    __tsan_unaligned_volatile_write2(1) => write2;
+    __tsan_unaligned_volatile_write4(1) => write4;
+    __tsan_unaligned_volatile_write8(1) => write8;
+    __tsan_unaligned_volatile_write16(1) => write16;
+    __tsan_read_write1(1) => read_write1;
+    __tsan_read_write2(1) => read_write2;
+    __tsan_read_write4(1) => read_write4;
+    __tsan_read_write8(1) => read_write8;
+    __tsan_read_write16(1) => read_write16;
+    __tsan_unaligned_read_write2(1) => read_write2;
+    __tsan_unaligned_read_write4(1) => read_write4;
+    __tsan_unaligned_read_write8(1) => read_write8;
+    __tsan_unaligned_read_write16(1) => read_write16;
+    __tsan_read1_pc(1) => read1;
+    __tsan_read2_pc(1) => read2;
+    __tsan_read4_pc(1) => read4;
+    __tsan_read8_pc(1) => read8;
+    __tsan_read16_pc(1) => read16;
+    __tsan_write1_pc(1) => write1;
+    __tsan_write2_pc(1) => write2;
+    __tsan_write4_pc(1) => write4;
+    __tsan_write8_pc(1) => write8;
+    __tsan_write16_pc(1) => write16;
+    __tsan_read_range(2) => read_range;
+    __tsan_write_range(2) => write_range;
+    __tsan_vptr_update(2) => vptr_update;
+    __tsan_vptr_read(1) => read8;
+    __tsan_func_entry(1) => function_entry;
+    __tsan_func_exit(0) => function_exit;
+    __tsan_ignore_thread_begin(0) => nothing;
+    __tsan_ignore_thread_end(0) => nothing;
+    __tsan_flush_memory(0) => nothing;
+    __tsan_acquire(0) => nothing;
+    __tsan_release(0) => nothing;
+}

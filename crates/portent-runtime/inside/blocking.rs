@@ -1,0 +1,333 @@
+//! System calls that may block: the token is given away meanwhile.
+//!
+//! What threads tell each other through pipes, sockets and event counters that the program made orders them: every write
+//! sends a token, and a read receives all tokens sent on its channel since the last read. A pipe is known by its inode; all
+//! sockets are taken for one channel, which orders more than is needed and never less. What the program was started with
+//! (its standard output, say) leads elsewhere and orders nothing.
+//!
+//! Every return from such a call is an event, so that the schedule says when it happened.
+
+use crate::entry::entry;
+use crate::log::op;
+use crate::real::{Ptr, Real};
+use crate::state::{self, Thread};
+use crate::{access, answers, record, sched, signals, sys};
+
+const MOST: usize = 1024;
+
+/// A channel: its key, messages sent, messages received. The first is that of all sockets.
+#[derive(Clone, Copy)]
+struct Channel {
+    key: u64,
+    sent: u64,
+    received: u64,
+}
+
+static mut CHANNELS: [Channel; MOST] = [Channel { key: 0, sent: 0, received: 0 }; MOST];
+static mut COUNT: usize = 1;
+
+const SOCKETS: usize = 0;
+const KIND: u32 = 0o170_000;
+const FIFO: u32 = 0o010_000;
+const SOCKET: u32 = 0o140_000;
+const DEVICE: u32 = 0o020_000;
+
+/// Kind and inode of what is behind a descriptor.
+fn examine(fd: usize) -> (u32, u64) {
+    let mut status = [0u64; 18];
+    // SAFETY: the kernel fills the status: device, inode, links, mode, …
+    let result = unsafe { sys::call3(sys::SYS_FSTAT, fd, status.as_mut_ptr() as usize, 0) };
+    if result == 0 { (status[3] as u32 & KIND, status[1]) } else { (u32::MAX, 0) }
+}
+
+/// Whether a descriptor leads to a device, such as the one for random numbers.
+pub fn is_device(fd: i32) -> bool {
+    fd > 2 && examine(fd as usize).0 == DEVICE
+}
+
+/// What a channel is known by. Event counters have no inode of their own; their descriptors are not usually duplicated.
+fn key(fd: usize) -> u64 {
+    match examine(fd) {
+        (FIFO, inode) => inode << 1 | 1,
+        _ => (fd as u64) << 1,
+    }
+}
+
+/// The program has made a channel.
+fn register(fd: usize) {
+    // SAFETY: the holder of the token.
+    unsafe {
+        if COUNT < MOST {
+            CHANNELS[COUNT] = Channel { key: key(fd), sent: 0, received: 0 };
+            COUNT += 1;
+        }
+    }
+}
+
+/// The channel behind a descriptor, the youngest if its key is used again; none where nothing is ordered.
+fn channel(fd: usize) -> Option<(usize, &'static mut Channel)> {
+    // SAFETY: the holder of the token, and never two of these at once.
+    let channels = unsafe { &mut (&mut *&raw mut CHANNELS)[..COUNT] };
+    let at = match examine(fd) {
+        (SOCKET, _) if fd > 2 => SOCKETS,
+        (FIFO | 0, _) => {
+            let key = key(fd);
+            (1..channels.len()).rev().find(|&at| channels[at].key == key)?
+        }
+        _ => return None,
+    };
+    Some((at, &mut channels[at]))
+}
+
+/// Before something is sent.
+fn sends(me: &mut Thread, fd: usize, pc: usize) {
+    if let Some((at, channel)) = channel(fd) {
+        let number = channel.sent;
+        channel.sent += 1;
+        sched::before(me, state::plain(op::SEND, at, pc));
+        record::valued(me, op::SEND, at, number, pc);
+    }
+}
+
+/// After something was received.
+fn received(me: &mut Thread, fd: usize, pc: usize) {
+    if let Some((at, _)) = channel(fd) {
+        receive(me, at, pc);
+    }
+}
+
+/// Does `work` without the token; `errno` stays as `work` left it.
+fn away<T>(me: &mut Thread, pc: usize, work: impl FnOnce() -> T) -> T {
+    sched::go_away(me, pc);
+    let back = Back(me);
+    let result = work();
+    // SAFETY: this thread's errno.
+    let error = unsafe { *sys::__errno_location() };
+    sched::come_back(back.0);
+    std::mem::forget(back);
+    // SAFETY: as above.
+    unsafe { *sys::__errno_location() = error };
+    result
+}
+
+/// Takes the token again when a call is left by cancellation: what follows, clean-up handlers, belongs to the program.
+struct Back<'a>(&'a mut Thread);
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        sched::come_back(self.0);
+        state::leave(self.0);
+    }
+}
+
+/// What a call does to the program's memory and to channels.
+#[derive(Clone, Copy)]
+enum Does {
+    Nothing,
+    /// Reads the buffer (argument 1, of the size in argument 2) and sends on the descriptor.
+    Sends,
+    /// Fills the buffer and receives from the descriptor.
+    Receives,
+    /// Receives from any channel: it waits for descriptors to become ready.
+    Polls,
+}
+
+macro_rules! calls {
+    ($($name:ident($($arg:ident),*) $symbol:literal $does:ident;)*) => {
+        $(
+            pub unsafe extern "C-unwind" fn $name($($arg: usize,)* pc: usize) -> isize {
+                static REAL: Real = Real::new($symbol);
+                type Call = unsafe extern "C-unwind" fn($(calls!(@type $arg)),*) -> isize;
+                // SAFETY: the C library's function, with its own arguments.
+                let real = || unsafe { std::mem::transmute::<Ptr, Call>(REAL.required())($($arg),*) };
+                let Some(me) = state::enter() else { return real() };
+                let arguments: [usize; 3] = calls!(@first $($arg),*);
+                let result = perform(me, Does::$does, arguments, pc, real);
+                state::leave(me);
+                result
+            }
+        )*
+    };
+    (@type $arg:ident) => { usize };
+    (@first) => { [0; 3] };
+    (@first $a:ident) => { [$a, 0, 0] };
+    (@first $a:ident, $b:ident) => { [$a, $b, 0] };
+    (@first $a:ident, $b:ident, $c:ident $(, $more:ident)*) => { [$a, $b, $c] };
+}
+
+/// A call that may block and has nothing to do with channels.
+pub fn plain_call(me: &mut Thread, pc: usize, real: impl FnOnce() -> isize) -> isize {
+    perform(me, Does::Nothing, [0; 3], pc, real)
+}
+
+fn perform(
+    me: &mut Thread,
+    does: Does,
+    [fd, buffer, size]: [usize; 3],
+    pc: usize,
+    real: impl FnOnce() -> isize,
+) -> isize {
+    if let Does::Sends = does {
+        if size > 0 && buffer != 0 {
+            access::read(me, op::READ, buffer, size, pc);
+        }
+        sends(me, fd, pc);
+    }
+    if me.signal_at == me.events {
+        // The plan interrupts it here.
+        let waits = me.signal_waits;
+        signals::inject(me, false);
+        if waits {
+            returned(me, pc);
+            return sys::fail(sys::EINTR) as isize;
+        }
+    }
+    let result = away(me, pc, real);
+    if (result as i32) < 0 {
+        returned(me, pc);
+        return result;
+    }
+    match does {
+        Does::Receives => {
+            if result > 0 && is_device(fd as i32) {
+                // SAFETY: the call has filled so many bytes.
+                answers::from_device(me, unsafe { std::slice::from_raw_parts_mut(buffer as *mut u8, result as usize) });
+            }
+            received(me, fd, pc);
+            if result > 0 && buffer != 0 {
+                access::write(me, op::WRITE, buffer, (result as usize).min(size), pc);
+            }
+        }
+        Does::Polls => receive_everything(me, pc),
+        _ => {}
+    }
+    returned(me, pc);
+    result
+}
+
+/// The return of a call is an event.
+fn returned(me: &mut Thread, pc: usize) {
+    // SAFETY: this thread's errno, which waiting for its turn must not change.
+    let error = unsafe { *sys::__errno_location() };
+    sched::before(me, state::plain(op::BRANCH, 0, pc));
+    record::plain(me, op::BRANCH, 0, pc);
+    // SAFETY: as above.
+    unsafe { *sys::__errno_location() = error };
+}
+
+/// Receives what was sent on a channel and has not been received.
+fn receive(me: &mut Thread, at: usize, pc: usize) {
+    // SAFETY: the holder of the token; looked at anew each time, as others may run in between.
+    while let Channel { sent, received, .. } = unsafe { CHANNELS[at] }
+        && received < sent
+    {
+        // SAFETY: as above.
+        unsafe { CHANNELS[at].received += 1 };
+        sched::before(me, state::plain(op::RECEIVE, at, pc));
+        record::valued(me, op::RECEIVE, at, received, pc);
+    }
+}
+
+/// After a wait for any of several descriptors.
+fn receive_everything(me: &mut Thread, pc: usize) {
+    // SAFETY: the holder of the token.
+    for at in 0..unsafe { COUNT } {
+        receive(me, at, pc);
+    }
+}
+
+/// Functions that make channels; `$made` says where the new descriptors are.
+macro_rules! makers {
+    ($($name:ident($($arg:ident),*) $symbol:literal: |$result:ident| $made:expr;)*) => {
+        $(
+            pub unsafe extern "C-unwind" fn $name($($arg: usize,)* _pc: usize) -> i32 {
+                static REAL: Real = Real::new($symbol);
+                type Make = unsafe extern "C-unwind" fn($(makers!(@type $arg)),*) -> i32;
+                // SAFETY: the C library's function, with its own arguments.
+                let $result = unsafe { std::mem::transmute::<Ptr, Make>(REAL.required())($($arg),*) };
+                if $result >= 0 && let Some(me) = state::enter() {
+                    register($made as usize);
+                    state::leave(me);
+                }
+                $result
+            }
+        )*
+    };
+    (@type $arg:ident) => { usize };
+}
+
+makers! {
+    // SAFETY: the call has filled the program's array.
+    pipe(ends) b"pipe\0": |_result| unsafe { *(ends as *const i32) };
+    // SAFETY: as above.
+    pipe2(ends, flags) b"pipe2\0": |_result| unsafe { *(ends as *const i32) };
+    eventfd(count, flags) b"eventfd\0": |result| result;
+}
+
+calls! {
+    read(fd, buffer, size) b"read\0" Receives;
+    write(fd, buffer, size) b"write\0" Sends;
+    recv(fd, buffer, size, flags) b"recv\0" Receives;
+    send(fd, buffer, size, flags) b"send\0" Sends;
+    recvmsg(fd, message, flags) b"recvmsg\0" Polls;
+    sendmsg(fd, message, flags) b"sendmsg\0" Nothing;
+    accept(fd, address, size) b"accept\0" Polls;
+    accept4(fd, address, size, flags) b"accept4\0" Polls;
+    connect(fd, address, size) b"connect\0" Nothing;
+    poll(fds, count, time) b"poll\0" Polls;
+    ppoll(fds, count, time, mask) b"ppoll\0" Polls;
+    select(count, reads, writes, errors, time) b"select\0" Polls;
+    epoll_wait(fd, events, count, time) b"epoll_wait\0" Polls;
+    epoll_pwait(fd, events, count, time, mask) b"epoll_pwait\0" Polls;
+    eventfd_read(fd, value) b"eventfd_read\0" Polls;
+    system(command) b"system\0" Nothing;
+    pause() b"pause\0" Nothing;
+    sigwait(set, signal) b"sigwait\0" Nothing;
+    sigwaitinfo(set, information) b"sigwaitinfo\0" Nothing;
+    sigsuspend(set) b"sigsuspend\0" Nothing;
+    flock(fd, operation) b"flock\0" Nothing;
+    getline(line, size, file) b"getline\0" Nothing;
+    getchar() b"getchar\0" Nothing;
+    fgetc(file) b"fgetc\0" Nothing;
+    tcdrain(fd) b"tcdrain\0" Nothing;
+    msgrcv(queue, message, size, kind) b"msgrcv\0" Polls;
+    semop(set, operations, count) b"semop\0" Polls;
+}
+
+/// Whether a raw system call may block: reads, writes, polls, waits and sleeps that go past the C library's functions.
+pub fn may_block(n: i64) -> bool {
+    matches!(n, 0 | 1 | 7 | 17..=20 | 23 | 34 | 35 | 42..=47 | 61 | 65 | 70 | 73 | 128 | 130 | 202 | 220 | 230 | 232 | 247 | 270 | 271 | 281 | 288)
+}
+
+entry! {
+    pipe(1) => pipe;
+    pipe2(2) => pipe2;
+    eventfd(2) => eventfd;
+    read(3) => read;
+    write(3) => write;
+    recv(4) => recv;
+    send(4) => send;
+    recvmsg(3) => recvmsg;
+    sendmsg(3) => sendmsg;
+    accept(3) => accept;
+    accept4(4) => accept4;
+    connect(3) => connect;
+    poll(3) => poll;
+    ppoll(4) => ppoll;
+    select(5) => select;
+    epoll_wait(4) => epoll_wait;
+    epoll_pwait(5) => epoll_pwait;
+    eventfd_read(2) => eventfd_read;
+    system(1) => system;
+    pause(0) => pause;
+    sigwait(2) => sigwait;
+    sigwaitinfo(2) => sigwaitinfo;
+    sigsuspend(1) => sigsuspend;
+    flock(2) => flock;
+    getline(3) => getline;
+    getchar(0) => getchar;
+    fgetc(1) => fgetc;
+    tcdrain(1) => tcdrain;
+    msgrcv(4) => msgrcv;
+    semop(3) => semop;
+}

@@ -1,0 +1,211 @@
+//! Condition variables. The C library's own are never waited on: sleeping and waking are the scheduler's.
+//!
+//! A wait is four events: sleep, release of the mutex, wake, acquire of the mutex; each is a point where others may run. A
+//! signal leaves a *permit* that any thread asleep at that time may use, so that the schedule decides who wakes, as it may
+//! in reality. A broadcast marks everybody who sleeps.
+
+use crate::answers::Deadline;
+use crate::entry::entry;
+use crate::log::op;
+use crate::mutex;
+use crate::real::{self, Ptr};
+use crate::state::{self, Life, Pending, Thread, Wait};
+use crate::{record, sched, sys};
+
+/// A signal that nobody has used yet: condition, and when it was sent.
+#[derive(Clone, Copy)]
+struct Permit {
+    condition: usize,
+    sent: u64,
+}
+
+const MOST: usize = 4096;
+static mut PERMITS: [Permit; MOST] = [Permit { condition: 0, sent: 0 }; MOST];
+static mut COUNT: usize = 0;
+
+/// The permits there are. Only the holder of the token comes here.
+fn permits() -> &'static mut [Permit] {
+    // SAFETY: the holder of the token, one at a time, and never two of these at once.
+    unsafe { &mut (&mut *&raw mut PERMITS)[..COUNT] }
+}
+
+/// Whether a thread that fell asleep at `slept` could use a permit.
+pub fn has_permit(condition: usize, slept: u64) -> bool {
+    permits().iter().any(|permit| permit.condition == condition && permit.sent > slept)
+}
+
+fn use_permit(condition: usize, slept: u64) {
+    let list = permits();
+    if let Some(at) = list.iter().position(|permit| permit.condition == condition && permit.sent > slept) {
+        // The earliest, as the trace pairs them; the order of the rest stays.
+        list.copy_within(at + 1.., at);
+        // SAFETY: the holder of the token.
+        unsafe { COUNT -= 1 };
+    }
+}
+
+/// Those asleep on a condition and not woken yet.
+fn sleepers(condition: usize) -> impl Iterator<Item = &'static mut Thread> {
+    // SAFETY: the holder of the token; waiting threads do not touch their state.
+    let living = unsafe { (*sched::peek()).living() };
+    living.filter(move |one| is_asleep(one, condition))
+}
+
+/// Whether a thread sleeps on the condition: from its `slp` on, also while it still has to give its mutex back.
+fn is_asleep(one: &Thread, condition: usize) -> bool {
+    one.life != Life::Done && one.asleep_on == condition && !one.notified
+}
+
+fn now() -> u64 {
+    // SAFETY: the holder of the token.
+    unsafe {
+        let scheduler = sched::peek();
+        (*scheduler).clock += 1;
+        (*scheduler).clock
+    }
+}
+
+/// Waits on a condition with a mutex; 0 or ETIMEDOUT.
+pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, pc: usize) -> i32 {
+    sched::before(me, state::plain(op::SLEEP, condition, pc));
+    record::plain(me, op::SLEEP, condition, pc);
+    me.slept = now();
+    me.notified = false;
+    me.asleep_on = condition;
+    let result = mutex::unlock_as(me, op::RELEASE_ALL, lock, pc);
+    if result != 0 {
+        // Not its mutex: nothing to wait with. The sleep ends by itself.
+        me.asleep_on = 0;
+        record::plain(me, op::TIME_OUT, condition, pc);
+        return result;
+    }
+    let pending = Pending {
+        op: op::WAKE,
+        address: condition,
+        size: 0,
+        pc,
+        wait: Wait::Condition(condition),
+        deadline: deadline.virtual_time(),
+    };
+    sched::before(me, pending);
+    let by_signal = !me.notified && has_permit(condition, me.slept);
+    let woken = me.notified || by_signal;
+    if by_signal {
+        use_permit(condition, me.slept);
+    }
+    me.asleep_on = 0;
+    me.notified = false;
+    record::plain(me, if woken { op::WAKE } else { op::TIME_OUT }, condition, pc);
+    let result = mutex::lock_as(me, op::ACQUIRE_ALL, lock, Deadline::NEVER, pc);
+    match result {
+        0 if !woken && !me.is_cancelled() => sys::ETIMEDOUT,
+        _ => result,
+    }
+}
+
+pub fn signal(me: &mut Thread, condition: usize, pc: usize) {
+    sched::before(me, state::plain(op::NOTIFY, condition, pc));
+    record::plain(me, op::NOTIFY, condition, pc);
+    let asleep = sleepers(condition).count();
+    let sent = permits().iter().filter(|permit| permit.condition == condition).count();
+    // SAFETY: the holder of the token.
+    unsafe {
+        if asleep > sent && COUNT < MOST {
+            (*&raw mut PERMITS)[COUNT] = Permit { condition, sent: now() };
+            COUNT += 1;
+        }
+    }
+}
+
+pub fn broadcast(me: &mut Thread, condition: usize, pc: usize) {
+    sched::before(me, state::plain(op::NOTIFY_ALL, condition, pc));
+    record::plain(me, op::NOTIFY_ALL, condition, pc);
+    sleepers(condition).for_each(|one| one.notified = true);
+    // Who was to wake by a signal is woken by this.
+    let list = permits();
+    let mut kept = 0;
+    for at in 0..list.len() {
+        if list[at].condition != condition {
+            list[kept] = list[at];
+            kept += 1;
+        }
+    }
+    // SAFETY: the holder of the token.
+    unsafe { COUNT = kept };
+}
+
+/// Ends a wait that a cancellation ended: does not return then.
+fn finish(me: &mut Thread, result: i32) -> i32 {
+    let cancelled = me.is_cancelled();
+    state::leave(me);
+    if cancelled {
+        // SAFETY: a cancellation point of the C library, with no frame of ours that has to be cleaned up.
+        unsafe { real::pthread_testcancel() };
+    }
+    result
+}
+
+pub unsafe extern "C-unwind" fn cond_wait(condition: usize, lock: usize, pc: usize) -> i32 {
+    let Some(me) = state::enter() else {
+        // SAFETY: passed on.
+        return unsafe { real::pthread_cond_wait(condition as Ptr, lock as Ptr) };
+    };
+    let result = wait(me, condition, lock, Deadline::NEVER, pc);
+    finish(me, result)
+}
+
+pub unsafe extern "C-unwind" fn cond_timedwait(
+    condition: usize,
+    lock: usize,
+    until: *const sys::Timespec,
+    pc: usize,
+) -> i32 {
+    let Some(me) = state::enter() else {
+        // SAFETY: passed on.
+        return unsafe { real::pthread_cond_timedwait(condition as Ptr, lock as Ptr, until as Ptr) };
+    };
+    // Which clock the condition uses is in its flags: bit 1 of the word at byte 36 (glibc's `__wrefs`) says monotonic.
+    // SAFETY: the program's condition variable.
+    let clock = i32::from(unsafe { *((condition + 36) as *const u32) } & 2 != 0);
+    let result = wait(me, condition, lock, Deadline::at(clock, until), pc);
+    finish(me, result)
+}
+
+pub unsafe extern "C-unwind" fn cond_clockwait(
+    condition: usize,
+    lock: usize,
+    clock: i32,
+    until: *const sys::Timespec,
+    pc: usize,
+) -> i32 {
+    let Some(me) = state::enter() else {
+        // SAFETY: passed on.
+        return unsafe { real::pthread_cond_clockwait(condition as Ptr, lock as Ptr, clock, until as Ptr) };
+    };
+    let result = wait(me, condition, lock, Deadline::at(clock, until), pc);
+    finish(me, result)
+}
+
+pub unsafe extern "C-unwind" fn cond_signal(condition: usize, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_cond_signal(condition as Ptr) } };
+    signal(me, condition, pc);
+    state::leave(me);
+    0
+}
+
+pub unsafe extern "C-unwind" fn cond_broadcast(condition: usize, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_cond_broadcast(condition as Ptr) } };
+    broadcast(me, condition, pc);
+    state::leave(me);
+    0
+}
+
+entry! {
+    pthread_cond_wait(2) => cond_wait;
+    pthread_cond_timedwait(3) => cond_timedwait;
+    pthread_cond_clockwait(4) => cond_clockwait;
+    pthread_cond_signal(1) => cond_signal;
+    pthread_cond_broadcast(1) => cond_broadcast;
+}

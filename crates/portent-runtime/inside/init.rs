@@ -1,0 +1,205 @@
+//! The beginning: finding the session, claiming the recording, reading the plan.
+
+use crate::log::note;
+use crate::plan::{Header, MAGIC};
+use crate::{answers, record, sched, signals, sys, threads};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The plan, in mapped memory that is only read.
+pub struct MappedPlan {
+    pub header: Header,
+    pub family: *const [u64; 2],
+    pub steps: *const [u64; 2],
+    pub goal_threads: *const u64,
+    pub answers: *const u64,
+}
+
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Called by every instrumented module, several times, the first time before anything of the program runs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __tsan_init() {
+    if STARTED.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    // SAFETY: the first call comes before there are threads.
+    unsafe { start() };
+}
+
+/// Room for a path of the session with a file's name.
+const PATH: usize = 4096;
+
+unsafe fn start() {
+    let mut path = [0u8; PATH];
+    // At this time `getenv` may not work yet.
+    let Some(length) = session(&mut path) else { return };
+    // SAFETY: paths end with a zero; maps are of files that the command made for us and leaves alone.
+    unsafe {
+        let Some(plan) = map_plan(&mut path, length) else { return };
+        append(&mut path, length, b"/log\0");
+        let fd = sys::call3(sys::SYS_OPEN, path.as_ptr() as usize, 0o2000002, 0);
+        if fd < 0 {
+            sys::say(&["portent: the session's recording cannot be opened: nothing is recorded\n"]);
+            return;
+        }
+        // Out of the way of the program's own numbers, and not for its children.
+        let high = sys::call3(sys::SYS_FCNTL, fd as usize, 1030, 900);
+        let fd = if high >= 0 {
+            sys::call3(sys::SYS_CLOSE, fd as usize, 0, 0);
+            high
+        } else {
+            fd
+        };
+        if !record::open(fd) {
+            sys::call3(sys::SYS_CLOSE, fd as usize, 0, 0);
+            return;
+        }
+        sched::lock().follow(&plan);
+        answers::follow(&plan);
+        threads::prepare();
+        signals::prepare();
+        modules();
+        threads::adopt_main();
+        threads::arm();
+    }
+}
+
+/// Writes a file's name behind the session's path.
+fn append(path: &mut [u8; PATH], length: usize, name: &[u8]) {
+    for (i, &byte) in name.iter().enumerate() {
+        path[length + i] = byte;
+    }
+}
+
+/// The session's directory from the environment; its length.
+fn session(path: &mut [u8; PATH]) -> Option<usize> {
+    const NAME: &[u8] = b"PORTENT_SESSION=";
+    let mut buffer = [0u8; 1 << 16];
+    let mut filled = 0;
+    // SAFETY: the path ends with a zero; the kernel fills the buffer.
+    let fd = unsafe { sys::call3(sys::SYS_OPEN, c"/proc/self/environ".as_ptr() as usize, 0o2000000, 0) };
+    if fd < 0 {
+        return None;
+    }
+    let mut found = None;
+    loop {
+        // SAFETY: room for what is asked for.
+        let got = unsafe {
+            sys::call3(sys::SYS_READ, fd as usize, buffer.as_mut_ptr().add(filled) as usize, buffer.len() - filled)
+        };
+        filled += got.max(0) as usize;
+        let mut start = 0;
+        while let Some(length) = buffer[start..filled].iter().position(|&byte| byte == 0) {
+            let line = &buffer[start..start + length];
+            if line.starts_with(NAME) && line.len() - NAME.len() < PATH - 16 {
+                let value = &line[NAME.len()..];
+                for (to, from) in path.iter_mut().zip(value) {
+                    *to = *from;
+                }
+                found = Some(value.len());
+            }
+            start += length + 1;
+        }
+        // What is left of an unfinished line goes to the front; one longer than the buffer is passed over.
+        let rest = filled - start;
+        buffer.copy_within(start..filled, 0);
+        filled = if rest == buffer.len() { 0 } else { rest };
+        if got <= 0 || found.is_some() {
+            break;
+        }
+    }
+    // SAFETY: our own file descriptor.
+    unsafe { sys::call3(sys::SYS_CLOSE, fd as usize, 0, 0) };
+    found
+}
+
+unsafe fn map_plan(path: &mut [u8; PATH], length: usize) -> Option<MappedPlan> {
+    append(path, length, b"/plan\0");
+    // SAFETY: as in `start`; sizes are checked against the file's before anything is read.
+    unsafe {
+        let fd = sys::call3(sys::SYS_OPEN, path.as_ptr() as usize, 0o2000000, 0);
+        if fd < 0 {
+            return None;
+        }
+        let mut status = [0u64; 18];
+        sys::call3(sys::SYS_FSTAT, fd as usize, status.as_mut_ptr() as usize, 0);
+        let size = status[6] as usize;
+        let base = sys::map(size.max(4096), 1, 2, fd);
+        sys::call3(sys::SYS_CLOSE, fd as usize, 0, 0);
+        if base.is_null() || size < size_of::<Header>() {
+            return None;
+        }
+        let header = *base.cast::<Header>();
+        let words = header.threads.checked_add(header.steps)?.checked_mul(2)?;
+        let words = words.checked_add(header.goal_threads)?.checked_add(header.answers)?;
+        if header.magic != MAGIC || words > ((size - size_of::<Header>()) / 8) as u64 {
+            sys::say(&["portent: the session's plan is damaged: nothing is recorded\n"]);
+            return None;
+        }
+        let family = base.add(size_of::<Header>()).cast::<[u64; 2]>();
+        let steps = family.add(header.threads as usize);
+        let goal_threads = steps.add(header.steps as usize).cast::<u64>();
+        let answers = goal_threads.add(header.goal_threads as usize);
+        Some(MappedPlan { header, family, steps, goal_threads, answers })
+    }
+}
+
+/// What `dl_iterate_phdr` tells about a module, as far as it is used.
+#[repr(C)]
+struct Module {
+    bias: usize,
+    name: *const u8,
+    headers: *const [u64; 7],
+    count: u16,
+}
+
+/// Notes every module that is mapped now. Called at the start, and after a module was loaded.
+pub fn modules() {
+    // SAFETY: a callback of the right type.
+    unsafe { crate::real::dl_iterate_phdr(note_module as *const () as *mut _, std::ptr::null_mut()) };
+}
+
+unsafe extern "C" fn note_module(module: *const Module, _size: usize, _data: *mut u8) -> i32 {
+    // SAFETY: the loader passes a module with its headers; ELF program headers are seven words: type and flags, offset,
+    // address, physical address, size in the file, size in memory, alignment.
+    unsafe {
+        let module = &*module;
+        let (mut low, mut high) = (u64::MAX, 0);
+        for i in 0..module.count as usize {
+            let header = *module.headers.add(i);
+            if header[0] as u32 == 1 {
+                low = low.min(module.bias as u64 + header[2]);
+                high = high.max(module.bias as u64 + header[2] + header[5]);
+            }
+        }
+        let mut size = record::text_size(module.name as usize, 4096) - 1;
+        let mut name = module.name;
+        let mut path = [0u8; 4096];
+        if size == 0 {
+            // The program itself.
+            let link = c"/proc/self/exe".as_ptr() as usize;
+            size = sys::call3(sys::SYS_READLINK, link, path.as_mut_ptr() as usize, path.len()).max(0) as usize;
+            name = path.as_ptr();
+        }
+        record::told(note::MODULE, &[module.bias as u64, low, high], std::slice::from_raw_parts(name, size));
+    }
+    0
+}
+
+static DLOPEN: crate::real::Real = crate::real::Real::versioned(b"dlopen\0", b"GLIBC_2.34\0");
+
+/// After a module was loaded, its symbols have names too. Constructors of the module run inside.
+pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32, _pc: usize) -> *mut std::ffi::c_void {
+    type Open = unsafe extern "C-unwind" fn(*const i8, i32) -> *mut std::ffi::c_void;
+    // SAFETY: the C library's function.
+    let handle = unsafe { std::mem::transmute::<crate::real::Ptr, Open>(DLOPEN.required())(path, flags) };
+    if let Some(me) = crate::state::enter() {
+        modules();
+        crate::state::leave(me);
+    }
+    handle
+}
+
+crate::entry::entry! {
+    dlopen(2) => dlopen;
+}

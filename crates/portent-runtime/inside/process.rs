@@ -1,0 +1,318 @@
+//! The process: its end, its children, its mappings.
+
+use crate::entry::entry;
+use crate::log::{self, message, note, op};
+use crate::real::{Ptr, Real};
+use crate::state::{self, Pending, Thread, Wait};
+use crate::{answers, blocking, record, sched, sys};
+
+/// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
+/// does not wait for.
+fn hold_exit(status: i32, pc: usize, hold: bool) {
+    let Some(me) = state::enter() else { return };
+    if hold {
+        sched::lock().exiting = true;
+        sched::ask(me, Pending { op: op::EXIT, pc, wait: Wait::Exit, ..Pending::default() });
+    }
+    if hold {
+        record::plain(me, op::BRANCH, 0, pc);
+    }
+    record::numbers(note::EXIT, &[status as u32 as u64]);
+    ended();
+    // What runs from here on, destructors of static objects and the like, runs undisturbed.
+    me.allow(u64::MAX);
+    state::leave(me);
+}
+
+/// Says in the recording that the program ended in an orderly way.
+pub fn ended() {
+    // SAFETY: the header is mapped while threads run.
+    unsafe { (*record::header()).state = log::state::ENDED };
+}
+
+macro_rules! ends {
+    ($($name:ident $real:literal $hold:literal;)*) => {
+        $(
+            pub unsafe extern "C-unwind" fn $name(status: i32, pc: usize) -> ! {
+                static REAL: Real = Real::new($real);
+                hold_exit(status, pc, $hold);
+                // SAFETY: the C library's function, which does not return.
+                unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn(i32) -> !>(REAL.required())(status) }
+            }
+        )*
+    };
+}
+
+ends! {
+    exit b"exit\0" true;
+    quick_exit b"quick_exit\0" true;
+    exit_now b"_exit\0" false;
+    exit_now_c99 b"_Exit\0" false;
+}
+
+pub unsafe extern "C-unwind" fn abort(pc: usize) -> ! {
+    static REAL: Real = Real::new(b"abort\0");
+    tell(message::ABORT, pc, b"abort");
+    // SAFETY: the C library's function, which does not return.
+    unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> !>(REAL.required())() }
+}
+
+/// Notes something about the program's own doing.
+fn tell(kind: u64, pc: usize, text: &[u8]) {
+    if let Some(me) = state::enter() {
+        record::told(note::MESSAGE, &[kind, pc as u64], text);
+        state::leave(me);
+    }
+}
+
+pub unsafe extern "C-unwind" fn assert_fail(
+    what: *const i8,
+    file: *const i8,
+    line: u32,
+    function: *const i8,
+    pc: usize,
+) -> ! {
+    static REAL: Real = Real::new(b"__assert_fail\0");
+    let size = record::text_size(what as usize, 4096) - 1;
+    // SAFETY: the text that the program passes, up to its end.
+    tell(message::ASSERTION, pc, unsafe { std::slice::from_raw_parts(what.cast(), size) });
+    type Fail = extern "C-unwind" fn(*const i8, *const i8, u32, *const i8) -> !;
+    // SAFETY: the C library's function, which does not return.
+    unsafe { std::mem::transmute::<Ptr, Fail>(REAL.required())(what, file, line, function) }
+}
+
+/// The real `main`, while the runtime stands in for it.
+static mut MAIN: usize = 0;
+
+type Main = unsafe extern "C-unwind" fn(i32, *mut *mut i8, *mut *mut i8) -> i32;
+
+unsafe extern "C-unwind" fn main(count: i32, arguments: *mut *mut i8, environment: *mut *mut i8) -> i32 {
+    // SAFETY: the program's main, with what it expects.
+    let status = unsafe { std::mem::transmute::<usize, Main>(MAIN)(count, arguments, environment) };
+    hold_exit(status, 0, true);
+    status
+}
+
+/// Stands in for `main`, to see it return before anything is torn down.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __libc_start_main(
+    main_routine: usize,
+    count: i32,
+    arguments: Ptr,
+    init: Ptr,
+    fini: Ptr,
+    loader_fini: Ptr,
+    stack_end: Ptr,
+) -> i32 {
+    static REAL: Real = Real::versioned(b"__libc_start_main\0", b"GLIBC_2.34\0");
+    type Start = unsafe extern "C-unwind" fn(Main, i32, Ptr, Ptr, Ptr, Ptr, Ptr) -> i32;
+    // SAFETY: the C library's function; `main` stands in for the program's.
+    unsafe {
+        MAIN = main_routine;
+        std::mem::transmute::<Ptr, Start>(REAL.required())(main, count, arguments, init, fini, loader_fini, stack_end)
+    }
+}
+
+/// Process numbers as the program was told them, and as they are: they differ in a replay.
+static mut NUMBERS: [(i32, i32); 256] = [(0, 0); 256];
+static mut LAST: usize = 0;
+
+/// Notes what the program was told. Only the holder of the token comes here.
+pub fn remember(shown: i32, real: i32) {
+    if shown == real {
+        return;
+    }
+    // SAFETY: the holder of the token.
+    unsafe {
+        LAST = (LAST + 1) % 256;
+        NUMBERS[LAST] = (shown, real);
+    }
+}
+
+/// The process that the program means.
+pub fn real_number(shown: i32) -> i32 {
+    // SAFETY: only read; at worst a number that is just being replaced.
+    unsafe { (*&raw const NUMBERS).iter().find(|entry| entry.0 == shown && shown > 0).map_or(shown, |entry| entry.1) }
+}
+
+fn shown_number(real: i32) -> i32 {
+    // SAFETY: as above.
+    unsafe { (*&raw const NUMBERS).iter().find(|entry| entry.1 == real && real > 0).map_or(real, |entry| entry.0) }
+}
+
+/// A child made by `fork` has one thread and runs unrecorded.
+pub unsafe extern "C-unwind" fn fork(_pc: usize) -> i32 {
+    static REAL: Real = Real::new(b"fork\0");
+    let me = state::enter();
+    // SAFETY: the C library's function.
+    let mut child = unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() };
+    if child == 0 {
+        state::set_current(std::ptr::null_mut());
+    } else if let Some(me) = me {
+        if child > 0 {
+            child = child_made(me, child);
+        }
+        state::leave(me);
+    }
+    child
+}
+
+fn child_made(me: &mut Thread, real: i32) -> i32 {
+    let shown = answers::process_number(me, real);
+    remember(shown, real);
+    shown
+}
+
+type Spawn = unsafe extern "C-unwind" fn(*mut i32, Ptr, Ptr, Ptr, Ptr, Ptr) -> i32;
+
+unsafe fn spawned(which: &'static Real, pid: *mut i32, arguments: [Ptr; 5]) -> i32 {
+    let mut child = 0;
+    let [path, actions, attributes, argv, environment] = arguments;
+    // SAFETY: the C library's function, with its own arguments; all registers are used, so the site is not known.
+    unsafe {
+        let result = std::mem::transmute::<Ptr, Spawn>(which.required())(
+            &raw mut child,
+            path,
+            actions,
+            attributes,
+            argv,
+            environment,
+        );
+        if result == 0 {
+            if let Some(me) = state::enter() {
+                child = child_made(me, child);
+                state::leave(me);
+            }
+            if !pid.is_null() {
+                *pid = child;
+            }
+        }
+        result
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn posix_spawn(
+    pid: *mut i32,
+    path: Ptr,
+    actions: Ptr,
+    attributes: Ptr,
+    argv: Ptr,
+    environment: Ptr,
+) -> i32 {
+    static REAL: Real = Real::versioned(b"posix_spawn\0", b"GLIBC_2.15\0");
+    // SAFETY: passed on.
+    unsafe { spawned(&REAL, pid, [path, actions, attributes, argv, environment]) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn posix_spawnp(
+    pid: *mut i32,
+    file: Ptr,
+    actions: Ptr,
+    attributes: Ptr,
+    argv: Ptr,
+    environment: Ptr,
+) -> i32 {
+    static REAL: Real = Real::versioned(b"posix_spawnp\0", b"GLIBC_2.15\0");
+    // SAFETY: passed on.
+    unsafe { spawned(&REAL, pid, [file, actions, attributes, argv, environment]) }
+}
+
+pub unsafe extern "C-unwind" fn wait4(pid: i32, status: *mut i32, options: i32, usage: Ptr, pc: usize) -> i32 {
+    static REAL: Real = Real::new(b"wait4\0");
+    type Wait4 = unsafe extern "C-unwind" fn(i32, *mut i32, i32, Ptr) -> i32;
+    // SAFETY: the C library's function, with its own arguments.
+    let real =
+        || unsafe { std::mem::transmute::<Ptr, Wait4>(REAL.required())(real_number(pid), status, options, usage) };
+    let Some(me) = state::enter() else { return real() };
+    let found = blocking::plain_call(me, pc, || real() as isize);
+    state::leave(me);
+    shown_number(found as i32)
+}
+
+pub unsafe extern "C-unwind" fn waitid(kind: i32, id: i32, information: *mut i32, options: i32, pc: usize) -> i32 {
+    static REAL: Real = Real::new(b"waitid\0");
+    const PROCESS: i32 = 1;
+    type WaitId = unsafe extern "C-unwind" fn(i32, i32, *mut i32, i32) -> i32;
+    let wanted = if kind == PROCESS { real_number(id) } else { id };
+    // SAFETY: the C library's function, with its own arguments.
+    let real = || unsafe { std::mem::transmute::<Ptr, WaitId>(REAL.required())(kind, wanted, information, options) };
+    let Some(me) = state::enter() else { return real() };
+    let result = blocking::plain_call(me, pc, || real() as isize) as i32;
+    if result == 0 && !information.is_null() {
+        // SAFETY: the call has filled it: signal, error, code, padding, and the process's number.
+        unsafe { *information.add(4) = shown_number(*information.add(4)) };
+    }
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn waitpid(pid: i32, status: *mut i32, options: i32, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    unsafe { wait4(pid, status, options, std::ptr::null_mut(), pc) }
+}
+
+pub unsafe extern "C-unwind" fn wait(status: *mut i32, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    unsafe { wait4(-1, status, 0, std::ptr::null_mut(), pc) }
+}
+
+/// Whether a thread of this process sleeps in the kernel, by its state in /proc.
+pub fn sleeps_in_kernel(tid: u32) -> bool {
+    let mut path = *b"/proc/self/task/0000000000/stat\0";
+    let mut digits = tid;
+    for at in (16..26).rev() {
+        path[at] = b'0' + (digits % 10) as u8;
+        digits /= 10;
+    }
+    // The kernel takes no leading zeroes.
+    let zeroes = path[16..26].iter().take_while(|&&digit| digit == b'0').count();
+    path.copy_within(16 + zeroes.., 16);
+    let mut text = [0u8; 256];
+    let filled = sys::read_file(&path, &mut text);
+    let text = &text[..filled];
+    let after_name = text.iter().rposition(|&byte| byte == b')').map_or(0, |at| at + 2);
+    matches!(text.get(after_name), Some(b'S' | b'D'))
+}
+
+/// The mapping that an address lies in, from /proc/self/maps.
+pub fn mapping(address: usize) -> Option<(usize, usize)> {
+    static mut TEXT: [u8; 1 << 18] = [0; 1 << 18];
+    // SAFETY: only the holder of the token comes here.
+    let text = unsafe { &mut *&raw mut TEXT };
+    let filled = sys::read_file(b"/proc/self/maps\0", text);
+    text[..filled].split(|&byte| byte == b'\n').find_map(|line| {
+        let (low, used) = hex(line)?;
+        let (high, _) = hex(line.get(used + 1..)?)?;
+        (low..high).contains(&address).then_some((low, high))
+    })
+}
+
+fn hex(text: &[u8]) -> Option<(usize, usize)> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let value = text[..digits]
+        .iter()
+        .try_fold(0usize, |sum, &digit| Some(sum << 4 | (digit as char).to_digit(16)? as usize))?;
+    (digits > 0).then_some((value, digits))
+}
+
+/// Stops in the debugger, if there is one.
+pub fn trap() {
+    // SAFETY: SIGTRAP to this thread.
+    unsafe { sys::call3(sys::SYS_TGKILL, sys::getpid() as usize, sys::gettid() as usize, 5) };
+}
+
+entry! {
+    exit(1) => exit;
+    quick_exit(1) => quick_exit;
+    _exit(1) => exit_now;
+    _Exit(1) => exit_now_c99;
+    abort(0) => abort;
+    fork(0) => fork;
+    wait(1) => wait;
+    waitid(4) => waitid;
+    waitpid(3) => waitpid;
+    wait4(4) => wait4;
+    __assert_fail(4) => assert_fail;
+}

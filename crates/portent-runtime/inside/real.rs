@@ -1,0 +1,138 @@
+//! The functions that this library stands in for, as the C library (or libstdc++) defines them.
+
+use crate::sys;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A function of another library, looked up when it is first needed.
+pub struct Real {
+    name: &'static [u8],
+    version: &'static [u8],
+    found: AtomicPtr<c_void>,
+}
+
+impl Real {
+    /// The next definition of `name`, which ends with a zero.
+    pub const fn new(name: &'static [u8]) -> Self {
+        Self::versioned(name, b"")
+    }
+    /// The definition with this version, which ends with a zero: for names of which the C library has several.
+    pub const fn versioned(name: &'static [u8], version: &'static [u8]) -> Self {
+        Self { name, version, found: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// Its address; null if there is none.
+    #[inline]
+    pub fn address(&self) -> *mut c_void {
+        let found = self.found.load(Ordering::Relaxed);
+        if found.is_null() { self.find() } else { found }
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        const NEXT: *mut c_void = -1isize as *mut c_void;
+        // SAFETY: both names end with a zero.
+        let found = unsafe {
+            let mut found = std::ptr::null_mut();
+            if !self.version.is_empty() {
+                found = sys::dlvsym(NEXT, self.name.as_ptr().cast(), self.version.as_ptr().cast());
+            }
+            if found.is_null() {
+                found = sys::dlsym(NEXT, self.name.as_ptr().cast());
+            }
+            found
+        };
+        self.found.store(found, Ordering::Relaxed);
+        found
+    }
+
+    /// Its address, or the end of the process with a message: the caller cannot go on without it.
+    #[inline]
+    pub fn required(&self) -> *mut c_void {
+        let found = self.address();
+        if found.is_null() {
+            self.missing();
+        }
+        found
+    }
+
+    #[cold]
+    fn missing(&self) -> ! {
+        let name = std::str::from_utf8(self.name).unwrap_or("?").trim_end_matches('\0');
+        sys::say(&["portent: the C library of this system has no ", name, "\n"]);
+        sys::kill_process()
+    }
+}
+
+/// Declares functions in `real::` under their own names, with their types.
+macro_rules! real {
+    ($($name:ident $(@ $version:literal)? ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?;)*) => {
+        $(
+            #[inline]
+            pub unsafe fn $name($($arg: $type),*) $(-> $result)? {
+                static REAL: Real = Real::versioned(
+                    concat!(stringify!($name), "\0").as_bytes(), real!(@version $($version)?));
+                // SAFETY: the C library defines the function with this type.
+                unsafe {
+                    let function: unsafe extern "C-unwind" fn($($type),*) $(-> $result)? =
+                        std::mem::transmute(REAL.required());
+                    function($($arg),*)
+                }
+            }
+        )*
+    };
+    (@version) => { b"" };
+    (@version $version:literal) => { concat!("GLIBC_", $version, "\0").as_bytes() };
+}
+
+pub type Ptr = *mut c_void;
+
+real! {
+    pthread_create @ "2.34" (thread: *mut usize, attributes: Ptr, routine: Ptr, argument: Ptr) -> i32;
+    pthread_join @ "2.34" (thread: usize, result: *mut Ptr) -> i32;
+    pthread_tryjoin_np (thread: usize, result: *mut Ptr) -> i32;
+    pthread_timedjoin_np (thread: usize, result: *mut Ptr, until: Ptr) -> i32;
+    pthread_detach @ "2.34" (thread: usize) -> i32;
+    pthread_setname_np (thread: usize, name: *const i8) -> i32;
+    pthread_cancel (thread: usize) -> i32;
+    pthread_testcancel ();
+    pthread_setcancelstate (new: i32, old: *mut i32) -> i32;
+    pthread_self () -> usize;
+    pthread_key_create (key: *mut u32, destructor: Ptr) -> i32;
+    pthread_setspecific (key: u32, value: *const c_void) -> i32;
+    pthread_mutex_lock (mutex: Ptr) -> i32;
+    pthread_mutex_trylock (mutex: Ptr) -> i32;
+    pthread_mutex_timedlock (mutex: Ptr, until: Ptr) -> i32;
+    pthread_mutex_clocklock (mutex: Ptr, clock: i32, until: Ptr) -> i32;
+    pthread_mutex_unlock (mutex: Ptr) -> i32;
+    pthread_rwlock_rdlock (lock: Ptr) -> i32;
+    pthread_rwlock_wrlock (lock: Ptr) -> i32;
+    pthread_rwlock_tryrdlock (lock: Ptr) -> i32;
+    pthread_rwlock_trywrlock (lock: Ptr) -> i32;
+    pthread_rwlock_timedrdlock (lock: Ptr, until: Ptr) -> i32;
+    pthread_rwlock_timedwrlock (lock: Ptr, until: Ptr) -> i32;
+    pthread_rwlock_clockrdlock (lock: Ptr, clock: i32, until: Ptr) -> i32;
+    pthread_rwlock_clockwrlock (lock: Ptr, clock: i32, until: Ptr) -> i32;
+    pthread_rwlock_unlock (lock: Ptr) -> i32;
+    pthread_spin_lock (lock: Ptr) -> i32;
+    pthread_spin_trylock (lock: Ptr) -> i32;
+    pthread_spin_unlock (lock: Ptr) -> i32;
+    pthread_cond_wait @ "2.3.2" (condition: Ptr, mutex: Ptr) -> i32;
+    pthread_cond_timedwait @ "2.3.2" (condition: Ptr, mutex: Ptr, until: Ptr) -> i32;
+    pthread_cond_clockwait (condition: Ptr, mutex: Ptr, clock: i32, until: Ptr) -> i32;
+    pthread_cond_signal @ "2.3.2" (condition: Ptr) -> i32;
+    pthread_cond_broadcast @ "2.3.2" (condition: Ptr) -> i32;
+    pthread_barrier_init (barrier: Ptr, attributes: Ptr, count: u32) -> i32;
+    pthread_barrier_wait (barrier: Ptr) -> i32;
+    pthread_once (once: Ptr, routine: Ptr) -> i32;
+    sem_init (semaphore: Ptr, shared: i32, value: u32) -> i32;
+    sem_wait (semaphore: Ptr) -> i32;
+    sem_trywait (semaphore: Ptr) -> i32;
+    sem_timedwait (semaphore: Ptr, until: Ptr) -> i32;
+    sem_clockwait (semaphore: Ptr, clock: i32, until: Ptr) -> i32;
+    sem_post (semaphore: Ptr) -> i32;
+    sem_getvalue (semaphore: Ptr, value: *mut i32) -> i32;
+    malloc_usable_size (block: Ptr) -> usize;
+    dl_iterate_phdr (callback: Ptr, data: Ptr) -> i32;
+    sigaction (signal: i32, new: Ptr, old: Ptr) -> i32;
+}

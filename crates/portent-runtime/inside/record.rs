@@ -1,0 +1,244 @@
+//! Writing the recording. Only the holder of the token comes here.
+
+use crate::log::{self, Header, LogEvent, MAX_EVENT, RECORDS_AT, THREADS_AT, Tables, ThreadRow, note, op};
+use crate::state::{Thread, UnreadWrite};
+use crate::sys;
+use std::arch::asm;
+
+/// Room the file grows by.
+const STEP: usize = 64 << 20;
+/// Kept free at the end, for the last notes after the disk is full.
+const RESERVE: usize = 64 << 10;
+/// How much address space is set aside for the recording.
+const SPAN: usize = 1 << 40;
+
+struct Log {
+    base: *mut u8,
+    cursor: *mut u8,
+    /// The cursor must stay below: [`RESERVE`] before the end of what is allocated.
+    limit: *mut u8,
+    allocated: usize,
+    fd: isize,
+    on: bool,
+    tables: Tables,
+}
+
+static mut LOG: Log = Log {
+    base: std::ptr::null_mut(),
+    cursor: std::ptr::null_mut(),
+    limit: std::ptr::null_mut(),
+    allocated: 0,
+    fd: 0,
+    on: false,
+    tables: Tables::new(),
+};
+
+/// The recording's header; null while there is none.
+pub fn header() -> *mut Header {
+    // SAFETY: a plain read of a pointer that is set once, before there are threads.
+    unsafe { LOG.base.cast() }
+}
+
+/// A thread's line in the thread table; null while there is no recording.
+pub fn row(thread: u32) -> *mut ThreadRow {
+    // SAFETY: the table is mapped, and thread numbers are below MAX_THREADS.
+    unsafe {
+        if LOG.base.is_null() {
+            return std::ptr::null_mut();
+        }
+        LOG.base.add(THREADS_AT).cast::<ThreadRow>().add(thread as usize)
+    }
+}
+
+/// Maps the recording `fd` and claims it; false if another process has, or if it is no recording.
+///
+/// # Safety
+/// Called once, before there are threads.
+pub unsafe fn open(fd: isize) -> bool {
+    // SAFETY: the file is ours alone once claimed; nothing beyond `allocated` is touched.
+    unsafe {
+        let mut base: *mut u8 = std::ptr::null_mut();
+        let mut span = SPAN;
+        while base.is_null() && span >= 1 << 30 {
+            // Readable and writable, shared, no swap reserved.
+            base = sys::map(span, 3, 0x4001, fd);
+            span /= 2;
+        }
+        if base.is_null() {
+            sys::say(&["portent: cannot map the recording: no address space\n"]);
+            return false;
+        }
+        let header = base.cast::<Header>();
+        let claimed = std::sync::atomic::AtomicU32::from_ptr(&raw mut (*header).pid);
+        let order = std::sync::atomic::Ordering::SeqCst;
+        if (*header).magic != log::MAGIC || claimed.compare_exchange(0, sys::getpid(), order, order).is_err() {
+            return false;
+        }
+        LOG.base = base;
+        LOG.cursor = base.add(RECORDS_AT);
+        LOG.limit = LOG.cursor;
+        LOG.allocated = RECORDS_AT;
+        LOG.fd = fd;
+        LOG.on = true;
+        (*header).state = log::state::RUNNING;
+        grow();
+        LOG.on
+    }
+}
+
+/// Makes room for more, or stops recording when there is none.
+#[cold]
+#[inline(never)]
+fn grow() {
+    // SAFETY: the holder of the token; the mapping spans far more than is allocated.
+    unsafe {
+        if !LOG.on {
+            return;
+        }
+        let mut step = STEP;
+        loop {
+            let result = sys::call(sys::SYS_FALLOCATE, LOG.fd as usize, 0, LOG.allocated, step, 0, 0);
+            if result == 0 {
+                break;
+            }
+            step /= 2;
+            if step < 4 * RESERVE {
+                LOG.limit = LOG.base.add(LOG.allocated);
+                if LOG.cursor.add(64) < LOG.limit {
+                    note(note::FULL, &[]);
+                }
+                LOG.on = false;
+                sys::say(&["portent: no room left for the recording: the rest of the run is not recorded\n"]);
+                return;
+            }
+        }
+        LOG.allocated += step;
+        LOG.limit = LOG.base.add(LOG.allocated - RESERVE);
+        (*header()).allocated = LOG.allocated as u64;
+    }
+}
+
+/// Writes an event of `thread`, and counts it.
+#[inline(always)]
+pub fn event(thread: &mut Thread, event: &LogEvent) {
+    thread.events += 1;
+    // SAFETY: the holder of the token; below the limit there is room for RESERVE bytes.
+    unsafe {
+        let log = &mut *&raw mut LOG;
+        if log.cursor >= log.limit {
+            grow();
+        }
+        if log.on {
+            log.cursor = log::write_event(&mut log.tables, &mut thread.last_site, log.cursor, event);
+        }
+    }
+}
+
+/// An event that is no access.
+pub fn plain(thread: &mut Thread, op: u16, address: usize, pc: usize) {
+    event(thread, &LogEvent { op, pc: pc as u64, address: address as u64, size: 0, value: None });
+}
+
+/// The same with a value.
+pub fn valued(thread: &mut Thread, op: u16, address: usize, value: u64, pc: usize) {
+    event(thread, &LogEvent { op, pc: pc as u64, address: address as u64, size: 0, value: Some(value) });
+}
+
+/// Writes a note.
+pub fn note(kind: u16, parts: &[&[u8]]) {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    // SAFETY: the holder of the token; the loop makes room for all of it.
+    unsafe {
+        let log = &mut *&raw mut LOG;
+        while log.on && log.cursor.wrapping_add(length + MAX_EVENT) >= log.limit {
+            let before = log.limit;
+            grow();
+            if log.limit == before {
+                return;
+            }
+        }
+        if log.on {
+            log.cursor = log::write_note(log.cursor, kind, parts);
+        }
+    }
+}
+
+/// A note of numbers.
+pub fn numbers(kind: u16, numbers: &[u64]) {
+    // SAFETY: numbers are readable as bytes.
+    note(kind, &[unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }]);
+}
+
+/// A note of numbers and a text.
+pub fn told(kind: u16, numbers: &[u64], text: &[u8]) {
+    // SAFETY: numbers are readable as bytes.
+    note(kind, &[unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }, text]);
+}
+
+/// Loads the bytes at an address that may not be readable; `None` if it is not, or for sizes that have no value.
+///
+/// The load stands in the table `portent_fix`: when it faults, the handler of [`crate::signals`] goes on behind it.
+#[inline(always)]
+pub fn load(address: usize, size: usize) -> Option<u64> {
+    let mut value: u64 = 0;
+    let mut ok: u64;
+    macro_rules! load {
+        ($instruction:literal) => {
+            // SAFETY: a fault is caught; otherwise it only reads.
+            unsafe {
+                asm!(
+                    "xor {ok:e}, {ok:e}",
+                    concat!("2: ", $instruction),
+                    "mov {ok:e}, 1",
+                    "3:",
+                    ".pushsection portent_fix,\"awR\",@progbits",
+                    ".quad 2b, 3b",
+                    ".popsection",
+                    ok = out(reg) ok, value = inout(reg) value, at = in(reg) address, options(nostack, readonly)
+                )
+            }
+        };
+    }
+    match size {
+        1 => load!("movzx {value:e}, byte ptr [{at}]"),
+        2 => load!("movzx {value:e}, word ptr [{at}]"),
+        4 => load!("mov {value:e}, dword ptr [{at}]"),
+        8 => load!("mov {value}, qword ptr [{at}]"),
+        _ => return None,
+    }
+    (ok != 0).then_some(value)
+}
+
+/// Records the write that the thread has executed since it left the runtime.
+#[inline(always)]
+pub fn read_back(thread: &mut Thread) {
+    let UnreadWrite { pc, address, mut size, op } = thread.unread;
+    if size == UnreadWrite::TOKEN_LOST {
+        return crate::sched::regain(thread);
+    }
+    if size & UnreadWrite::TEXT != 0 {
+        size = text_size(address, size & !UnreadWrite::TEXT);
+    }
+    thread.unread.size = 0;
+    let value = load(address, size);
+    event(thread, &LogEvent { op, pc: pc as u64, address: address as u64, size: size as u32, value });
+}
+
+/// Bytes of the C string at an address, its end included, at most `most`.
+pub fn text_size(address: usize, most: usize) -> usize {
+    let mut size = 0;
+    while size < most {
+        size += 1;
+        if load(address.wrapping_add(size - 1), 1).unwrap_or(0) == 0 {
+            break;
+        }
+    }
+    size.max(1)
+}
+
+/// Writes an access whose value is known now.
+#[inline(always)]
+pub fn access(thread: &mut Thread, op: u16, address: usize, size: usize, value: Option<u64>, pc: usize) {
+    debug_assert!(op < op::ACCESSES);
+    event(thread, &LogEvent { op, pc: pc as u64, address: address as u64, size: size as u32, value });
+}

@@ -1,0 +1,180 @@
+//! Read-write locks: like mutexes, the program's own object says whether the lock is free.
+
+use crate::answers::Deadline;
+use crate::entry::entry;
+use crate::log::op;
+use crate::real::{self, Ptr};
+use crate::state::{self, Pending, Thread, Wait};
+use crate::{record, sched, sys};
+
+/// glibc's `pthread_rwlock_t`, as far as it is read.
+#[repr(C)]
+struct Layout {
+    readers: u32,
+    writers: u32,
+    phase: u32,
+    writers_futex: u32,
+    pad: [u32; 2],
+    writer: i32,
+}
+
+/// Bits of `readers` below the number of readers.
+const FLAGS: u32 = 3;
+
+fn layout(at: usize) -> &'static Layout {
+    // SAFETY: the program passes the address of a lock; only read while its thread has the token.
+    unsafe { &*(at as *const Layout) }
+}
+
+pub fn can_read(at: usize) -> bool {
+    layout(at).writer == 0
+}
+
+pub fn can_write(at: usize) -> bool {
+    layout(at).writer == 0 && layout(at).readers >> FLAGS == 0
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Read,
+    Write,
+}
+
+fn take(me: &mut Thread, at: usize, mode: Mode, deadline: Deadline, pc: usize) -> i32 {
+    if layout(at).writer == me.tid as i32 {
+        // Its own: the C library refuses at once.
+        return sys::EDEADLK;
+    }
+    let (op, wait) = match mode {
+        Mode::Read => (op::ACQUIRE_SHARED, Wait::RwRead(at)),
+        Mode::Write => (op::ACQUIRE, Wait::RwWrite(at)),
+    };
+    sched::before(me, Pending { op, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() });
+    let result = attempt(at, mode);
+    match result {
+        0 => record::plain(me, op, at, pc),
+        sys::EBUSY => return sys::ETIMEDOUT,
+        _ => {}
+    }
+    result
+}
+
+fn attempt(at: usize, mode: Mode) -> i32 {
+    // SAFETY: the program's lock.
+    unsafe {
+        match mode {
+            Mode::Read => real::pthread_rwlock_tryrdlock(at as Ptr),
+            Mode::Write => real::pthread_rwlock_trywrlock(at as Ptr),
+        }
+    }
+}
+
+fn attempt_once(me: &mut Thread, at: usize, mode: Mode, pc: usize) -> i32 {
+    let (taken, busy) = match mode {
+        Mode::Read => (op::ACQUIRE_SHARED, op::BUSY_SHARED),
+        Mode::Write => (op::ACQUIRE, op::BUSY),
+    };
+    sched::before(me, state::plain(taken, at, pc));
+    let own = layout(at).writer == me.tid as i32;
+    let result = attempt(at, mode);
+    match result {
+        0 => record::plain(me, taken, at, pc),
+        sys::EBUSY if !own => record::plain(me, busy, at, pc),
+        _ => {}
+    }
+    result
+}
+
+pub unsafe extern "C-unwind" fn read_lock(at: usize, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_rwlock_rdlock(at as Ptr) } };
+    let result = take(me, at, Mode::Read, Deadline::NEVER, pc);
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn write_lock(at: usize, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_rwlock_wrlock(at as Ptr) } };
+    let result = take(me, at, Mode::Write, Deadline::NEVER, pc);
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn try_read(at: usize, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_rwlock_tryrdlock(at as Ptr) } };
+    let result = attempt_once(me, at, Mode::Read, pc);
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn try_write(at: usize, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_rwlock_trywrlock(at as Ptr) } };
+    let result = attempt_once(me, at, Mode::Write, pc);
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn timed_read(at: usize, until: *const sys::Timespec, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_rwlock_timedrdlock(at as Ptr, until as Ptr) } };
+    let result = take(me, at, Mode::Read, Deadline::at(0, until), pc);
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn timed_write(at: usize, until: *const sys::Timespec, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_rwlock_timedwrlock(at as Ptr, until as Ptr) } };
+    let result = take(me, at, Mode::Write, Deadline::at(0, until), pc);
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn clock_read(at: usize, clock: i32, until: *const sys::Timespec, pc: usize) -> i32 {
+    let Some(me) = state::enter() else {
+        // SAFETY: passed on.
+        return unsafe { real::pthread_rwlock_clockrdlock(at as Ptr, clock, until as Ptr) };
+    };
+    let result = take(me, at, Mode::Read, Deadline::at(clock, until), pc);
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn clock_write(at: usize, clock: i32, until: *const sys::Timespec, pc: usize) -> i32 {
+    let Some(me) = state::enter() else {
+        // SAFETY: passed on.
+        return unsafe { real::pthread_rwlock_clockwrlock(at as Ptr, clock, until as Ptr) };
+    };
+    let result = take(me, at, Mode::Write, Deadline::at(clock, until), pc);
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn unlock(at: usize, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_rwlock_unlock(at as Ptr) } };
+    let op = if layout(at).writer == me.tid as i32 { op::RELEASE } else { op::RELEASE_SHARED };
+    sched::before(me, state::plain(op, at, pc));
+    // SAFETY: the program's lock.
+    let result = unsafe { real::pthread_rwlock_unlock(at as Ptr) };
+    if result == 0 {
+        record::plain(me, op, at, pc);
+    }
+    state::leave(me);
+    result
+}
+
+entry! {
+    pthread_rwlock_rdlock(1) => read_lock;
+    pthread_rwlock_wrlock(1) => write_lock;
+    pthread_rwlock_tryrdlock(1) => try_read;
+    pthread_rwlock_trywrlock(1) => try_write;
+    pthread_rwlock_timedrdlock(2) => timed_read;
+    pthread_rwlock_timedwrlock(2) => timed_write;
+    pthread_rwlock_clockrdlock(3) => clock_read;
+    pthread_rwlock_clockwrlock(3) => clock_write;
+    pthread_rwlock_unlock(1) => unlock;
+}

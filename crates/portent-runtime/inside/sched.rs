@@ -1,0 +1,782 @@
+//! Who runs: the token, what is possible, and how the next thread is chosen.
+//!
+//! Every thread that waits has published its next operation; the scheduler picks among those that are possible. Picking
+//! the running thread again costs nothing; a switch costs two futex calls. Where the plan has steps, they decide; where it
+//! has none (left), a policy does.
+//!
+//! Time is virtual where a thread waits for it: a sleep or a time-out happens when nothing else can, the earliest first,
+//! and the clocks that the program sees move on by as much ([`crate::answers`]). While a thread is away in a system call, the
+//! others' time-outs take their real time.
+//!
+//! Nobody possible, nobody away, no time to wait for: that is a deadlock. It is noted, and the process ends.
+
+use crate::log::{diverged, note, op};
+use crate::plan::{goal, policy};
+use crate::state::{Life, Pending, Thread, UnreadWrite, Wait, thread};
+use crate::{answers, condition, init, once, process, record, semaphore, signals, sys};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Events before the scheduler looks again whether somebody else should run, where the policy prefers to stay: a thread
+/// that spins on a plain variable lets the others go on so.
+const PATIENCE: u64 = 50_000;
+/// How long a thread waits for the token before it looks whether the holder is stuck in the kernel, in nanoseconds.
+const SUSPICION: i64 = 100_000_000;
+/// After this time without an event the holder loses the token even if it computes, in nanoseconds.
+const LONG: i64 = 1_000_000_000;
+
+/// Everything under the scheduler's lock.
+pub struct Scheduler {
+    /// Who has the token: id + 1, or 0 if all are away.
+    pub holder: u32,
+    /// The thread whose records are being written.
+    recording: u32,
+    pub count: u32,
+    /// First and last of those not done: id + 1.
+    first: u32,
+    last: u32,
+    /// How many are away in system calls.
+    pub away: u32,
+    /// Counts sleeps and notifies, to tell which came first.
+    pub clock: u64,
+    /// Time that was skipped, in nanoseconds: what virtual clocks add to the real one.
+    pub skipped: i64,
+    random: u64,
+    policy: u64,
+    /// Steps of the plan, in mapped memory.
+    steps: *const [u64; 2],
+    step_count: usize,
+    step: usize,
+    /// Events of the current step that have been granted already; the step is over when its thread has executed them.
+    granted: bool,
+    pub following: bool,
+    goal: u64,
+    goal_threads: *const u64,
+    goal_count: usize,
+    goal_seen: bool,
+    /// After a race: who goes on first, each one event; id + 1.
+    order_after: [u32; 2],
+    family: *const [u64; 2],
+    family_count: usize,
+    trap: bool,
+    /// A thread that has ended but may still be leaving the kernel: the next holder waits for that.
+    leaving: u32,
+    /// While the process wants to exit: events and timed waits that the other threads may still have.
+    exit_events: u64,
+    exit_waits: u64,
+    /// What was found when somebody looked around: the holder and its events, and since when it has been so.
+    watched: (usize, u64),
+    watched_since: i64,
+    pub exiting: bool,
+    /// Whoever is away has been so for long.
+    impatient: bool,
+    /// For PCT: priorities are handed out downwards from here when a thread is put behind all others.
+    lowest: u64,
+    pub pid: u32,
+}
+
+static mut SCHEDULER: Scheduler = Scheduler {
+    holder: 0,
+    recording: 0,
+    count: 0,
+    first: 0,
+    last: 0,
+    away: 0,
+    clock: 0,
+    skipped: 0,
+    random: 1,
+    policy: 0,
+    steps: std::ptr::null(),
+    step_count: 0,
+    step: 0,
+    granted: false,
+    following: false,
+    goal: 0,
+    goal_threads: std::ptr::null(),
+    goal_count: 0,
+    goal_seen: false,
+    order_after: [0; 2],
+    family: std::ptr::null(),
+    family_count: 0,
+    trap: false,
+    leaving: 0,
+    exit_events: 3_000_000,
+    exit_waits: 1000,
+    watched: (0, 0),
+    watched_since: 0,
+    exiting: false,
+    impatient: false,
+    lowest: u64::MAX / 2,
+    pid: 0,
+};
+
+static LOCK: AtomicU32 = AtomicU32::new(0);
+
+/// The scheduler, locked. Never held while a thread of the program runs.
+pub struct Locked(&'static mut Scheduler);
+
+impl std::ops::Deref for Locked {
+    type Target = Scheduler;
+    fn deref(&self) -> &Scheduler {
+        self.0
+    }
+}
+
+impl std::ops::DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut Scheduler {
+        self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        if LOCK.swap(0, Ordering::Release) == 2 {
+            sys::futex_wake(LOCK.as_ptr());
+        }
+    }
+}
+
+/// Locks the scheduler: the usual three-state futex lock.
+pub fn lock() -> Locked {
+    if LOCK.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        while LOCK.swap(2, Ordering::Acquire) != 0 {
+            sys::futex_wait(LOCK.as_ptr(), 2, -1);
+        }
+    }
+    // SAFETY: the lock is ours, so this is the only reference.
+    Locked(unsafe { &mut *&raw mut SCHEDULER })
+}
+
+/// Looks at the scheduler as the holder of the token does, who alone changes what it looks at.
+pub fn peek() -> *mut Scheduler {
+    &raw mut SCHEDULER
+}
+
+/// Asks for the token before an event that may not be possible, or because the thread's events are used up. Returns when
+/// the thread has the token and its operation is possible (or timed out, see `timed_out`, or cancelled).
+#[cold]
+#[inline(never)]
+pub fn ask(me: &mut Thread, pending: Pending) {
+    me.pending = pending;
+    me.timed_out = false;
+    me.interrupted = false;
+    if me.signal_at == me.events {
+        signals::inject(me, pending.wait != Wait::Nothing);
+        // SAFETY: the holder of the token looks at objects that only holders change.
+        if me.events < me.until && unsafe { (*peek()).allows(me, &pending) } {
+            return;
+        }
+    }
+    loop {
+        let mut scheduler = lock();
+        me.life = Life::Waiting;
+        me.publish();
+        hand_over(&mut scheduler, me.id);
+        drop(scheduler);
+        wait_for_turn(me);
+        // SAFETY: the holder of the token looks at objects that only holders change.
+        if me.signals == 0 || me.timed_out || unsafe { (*peek()).allows(me, &pending) } {
+            return;
+        }
+        // The turn is for handlers of signals that came while it waited; then it waits on, or has been interrupted.
+        me.inside = 0;
+        me.waited = true;
+        let restarts = signals::deliver(me);
+        me.waited = false;
+        me.inside = 1;
+        if pending.wait == Wait::Sleep || (!restarts && matches!(pending.wait, Wait::Semaphore(_) | Wait::Futex(_))) {
+            me.interrupted = true;
+            return;
+        }
+    }
+}
+
+/// Before an event: goes on if the thread may and can, else asks.
+#[inline(always)]
+pub fn before(me: &mut Thread, pending: Pending) {
+    me.timed_out = false;
+    // SAFETY: the holder of the token looks at objects that only holders change.
+    let busy = pending.wait != Wait::Nothing && !unsafe { (*peek()).possible(me, &pending) };
+    if me.events >= me.stop || busy || (pending.op >= op::ACCESSES && eager()) {
+        ask(me, pending);
+    }
+}
+
+/// Whether the policy wants to be asked at every operation that is no access.
+#[inline(always)]
+fn eager() -> bool {
+    // SAFETY: set before there are threads, except `following`, which only the holder changes.
+    unsafe { (*peek()).policy >= policy::RANDOM && !(*peek()).following }
+}
+
+/// A new thread waits for its first turn.
+pub fn first_turn(me: &mut Thread) {
+    wait_for_turn(me);
+}
+
+/// The token goes away while the thread is in a system call (or whatever else may take long).
+pub fn go_away(me: &mut Thread, pc: usize) {
+    me.pending = Pending { op: op::RESUME, pc, ..Pending::default() };
+    let mut scheduler = lock();
+    me.life = Life::Away;
+    scheduler.away += 1;
+    me.publish();
+    hand_over(&mut scheduler, u32::MAX);
+    drop(scheduler);
+    me.in_call = true;
+}
+
+/// Back from it: waits for the token.
+pub fn come_back(me: &mut Thread) {
+    me.in_call = false;
+    let mut scheduler = lock();
+    scheduler.away -= 1;
+    me.life = Life::Waiting;
+    me.timed_out = false;
+    if scheduler.holder == 0 {
+        hand_over(&mut scheduler, me.id);
+    }
+    drop(scheduler);
+    wait_for_turn(me);
+}
+
+/// A thread ends: it leaves the list, and the token goes to somebody else.
+pub fn end(me: &mut Thread) {
+    let mut scheduler = lock();
+    me.life = Life::Done;
+    me.publish();
+    scheduler.unlink(me.id);
+    scheduler.leaving = me.tid;
+    hand_over(&mut scheduler, u32::MAX);
+}
+
+/// Gives the others a chance before the next event.
+pub fn yield_turn(me: &mut Thread) {
+    // SAFETY: the holder of the token. A plan knows nothing of patience.
+    if !unsafe { (*peek()).following } {
+        me.allow(me.events);
+        me.yielded = true;
+    }
+}
+
+/// Chooses who runs next and wakes it, unless that is `asking` itself.
+fn hand_over(scheduler: &mut Scheduler, asking: u32) {
+    let next = scheduler.choose(asking);
+    match next {
+        Some(next) => {
+            scheduler.grant(next);
+            // SAFETY: a thread of the table.
+            let turn = unsafe { &(*thread(next)).turn };
+            turn.store(1, Ordering::Release);
+            if next != asking {
+                sys::futex_wake(turn.as_ptr());
+            }
+        }
+        None => scheduler.holder = 0,
+    }
+}
+
+fn wait_for_turn(me: &mut Thread) {
+    while me.turn.load(Ordering::Acquire) == 0 {
+        let patience = match me.pending.deadline {
+            0 => SUSPICION,
+            deadline => (deadline - answers::now()).clamp(1_000_000, SUSPICION),
+        };
+        match sys::futex_wait(me.turn.as_ptr(), 0, patience) {
+            error if error == -sys::ETIMEDOUT => look_around(me),
+            error if error == -sys::EINTR && me.signals != 0 => {
+                let mut scheduler = lock();
+                if scheduler.holder == 0 && me.turn.load(Ordering::Acquire) == 0 {
+                    hand_over(&mut scheduler, u32::MAX);
+                }
+            }
+            _ => {}
+        }
+    }
+    me.turn.store(0, Ordering::Relaxed);
+    // SAFETY: the holder of the token.
+    let leaving = unsafe { std::mem::take(&mut (*peek()).leaving) };
+    // SAFETY: set once. The first thread stays in the kernel as long as the process.
+    if leaving != 0 && leaving != me.tid && leaving != unsafe { (*peek()).pid } {
+        // What a thread does after its end (its malloc caches, its stack) must come before what we do.
+        // SAFETY: set once.
+        let pid = unsafe { (*peek()).pid };
+        while sys::thread_exists(pid, leaving) {
+            // SAFETY: no arguments.
+            unsafe { sys::call3(sys::SYS_SCHED_YIELD, 0, 0, 0) };
+        }
+    }
+}
+
+/// A thread has waited for long: perhaps its time has come, or the holder does not need the token.
+#[cold]
+fn look_around(me: &mut Thread) {
+    let mut scheduler = lock();
+    if me.turn.load(Ordering::Acquire) != 0 {
+        return;
+    }
+    if scheduler.holder == 0 {
+        // Somebody is away for good, as far as we know: operations with a deadline happen when it has passed, and the
+        // process may end.
+        if scheduler.following && scheduler.unchanged_for(std::ptr::null_mut()) >= 5 * LONG {
+            // The thread of the plan's step is in a system call that does not return.
+            scheduler.give_up();
+        }
+        scheduler.impatient = scheduler.unchanged_for(std::ptr::null_mut()) >= SUSPICION / 2;
+        hand_over(&mut scheduler, u32::MAX);
+        scheduler.impatient = false;
+        return;
+    }
+    let holder = thread(scheduler.holder - 1);
+    let unchanged = scheduler.unchanged_for(holder);
+    // SAFETY: threads of the table live for ever.
+    let asleep = unchanged >= SUSPICION && unsafe { (*holder).inside == 0 && process::sleeps_in_kernel((*holder).tid) };
+    if asleep || unchanged >= LONG {
+        // SAFETY: as above.
+        unsafe { take_away(&mut scheduler, &mut *holder) };
+    }
+}
+
+/// Takes the token from a thread that has not entered the runtime for long: it sleeps in a system call that the runtime
+/// does not know, or computes in code without instrumentation. From here on it counts as away; when it next enters the
+/// runtime it waits for the token ([`regain`]).
+///
+/// # Safety
+/// Under the scheduler's lock; `holder` has the token.
+unsafe fn take_away(scheduler: &mut Scheduler, holder: &mut Thread) {
+    if holder.inside != 0 || holder.life != Life::Running {
+        return;
+    }
+    if holder.unread.size != 0 {
+        record::read_back(holder);
+    }
+    holder.unread.size = UnreadWrite::TOKEN_LOST;
+    // It may be entering the runtime this very moment. After this barrier either we see that, or it sees what we wrote.
+    sys::barrier_everywhere();
+    // SAFETY: a field of a thread of the table.
+    let inside = unsafe { std::ptr::read_volatile(&raw const holder.inside) } != 0;
+    if inside && holder.unread.size == UnreadWrite::TOKEN_LOST {
+        holder.unread.size = 0;
+        return;
+    }
+    holder.life = Life::Away;
+    holder.pending = Pending { op: op::RESUME, ..Pending::default() };
+    scheduler.away += 1;
+    let text = b"a thread was long in code that is not instrumented, or in a system call that Portent does not know; others went on";
+    record::told(note::MESSAGE, &[crate::log::message::WARNING, 0], text);
+    hand_over(scheduler, u32::MAX);
+}
+
+/// The token was taken from a running thread, by [`look_around`]: it waits for it before it goes on.
+#[cold]
+#[inline(never)]
+pub fn regain(me: &mut Thread) {
+    me.unread.size = 0;
+    come_back(me);
+}
+
+impl Scheduler {
+    /// Takes over the plan. Called once, before there are threads.
+    pub fn follow(&mut self, plan: &init::MappedPlan) {
+        self.policy = plan.header.policy;
+        self.random = plan.header.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        self.steps = plan.steps;
+        self.step_count = plan.header.steps as usize;
+        self.following = self.step_count > 0;
+        self.goal = plan.header.goal;
+        self.goal_threads = plan.goal_threads;
+        self.goal_count = plan.header.goal_threads as usize;
+        self.family = plan.family;
+        self.family_count = plan.header.threads as usize;
+        self.trap = plan.header.trap != 0;
+        self.pid = sys::getpid();
+    }
+
+    /// A number for a new thread: as the plan knows it by its place in the family, or the next free one.
+    pub fn number(&mut self, parent: u32, child: u32) -> Option<u32> {
+        for id in 1..self.family_count {
+            // SAFETY: the family table has so many lines.
+            if unsafe { *self.family.add(id) } == [u64::from(parent), u64::from(child)] {
+                self.count = self.count.max(id as u32 + 1);
+                return Some(id as u32);
+            }
+        }
+        let id = self.count.max(self.family_count as u32);
+        if id as usize >= crate::log::MAX_THREADS {
+            return None;
+        }
+        self.count = id + 1;
+        Some(id)
+    }
+
+    /// Puts a new thread into the list of those not done.
+    pub fn link(&mut self, id: u32) {
+        // SAFETY: threads of the table; the list is under the lock.
+        unsafe {
+            let new = &mut *thread(id);
+            new.previous_live = self.last;
+            new.next_live = 0;
+            match self.last {
+                0 => self.first = id + 1,
+                last => (*thread(last - 1)).next_live = id + 1,
+            }
+            self.last = id + 1;
+            new.priority = self.draw() | 1 << 63;
+        }
+    }
+
+    pub fn unlink(&mut self, id: u32) {
+        // SAFETY: as in `link`.
+        unsafe {
+            let (previous, next) = ((*thread(id)).previous_live, (*thread(id)).next_live);
+            match previous {
+                0 => self.first = next,
+                previous => (*thread(previous - 1)).next_live = next,
+            }
+            match next {
+                0 => self.last = previous,
+                next => (*thread(next - 1)).previous_live = previous,
+            }
+        }
+    }
+
+    /// Those not done, oldest first.
+    pub fn living(&self) -> impl Iterator<Item = &'static mut Thread> + use<> {
+        let mut at = self.first;
+        std::iter::from_fn(move || {
+            // SAFETY: threads of the table, under the lock; the caller holds no other reference to the ones it uses.
+            let found = (at != 0).then(|| unsafe { &mut *thread(at - 1) })?;
+            at = found.next_live;
+            Some(found)
+        })
+    }
+
+    fn draw(&mut self) -> u64 {
+        // xorshift64*: small, and good enough to choose threads.
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        self.random.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// Whether an operation could happen now. No side effects.
+    pub fn possible(&self, who: &Thread, pending: &Pending) -> bool {
+        who.signals != 0 || self.allows(who, pending)
+    }
+
+    /// The same, handlers of signals aside.
+    fn allows(&self, who: &Thread, pending: &Pending) -> bool {
+        if who.is_cancelled()
+            && matches!(pending.wait, Wait::Condition(_) | Wait::Join(_) | Wait::Semaphore(_) | Wait::Sleep)
+        {
+            return true;
+        }
+        match pending.wait {
+            Wait::Nothing => true,
+            Wait::Mutex(at) => crate::mutex::is_free(at, who),
+            Wait::Spin(at) => crate::mutex::spin_is_free(at),
+            Wait::RwRead(at) => crate::rwlock::can_read(at),
+            Wait::RwWrite(at) => crate::rwlock::can_write(at),
+            Wait::Condition(at) => who.notified || condition::has_permit(at, who.slept),
+            Wait::Futex(_) => who.notified,
+            // SAFETY: threads of the table live for ever.
+            Wait::Join(id) => unsafe { (*thread(id)).life == Life::Done },
+            Wait::Semaphore(at) => semaphore::count(at) > 0,
+            Wait::Barrier(at) => semaphore::round(at) > who.round,
+            Wait::Once(at) => !once::in_progress(at),
+            Wait::Sleep | Wait::Exit => false,
+        }
+    }
+
+    /// The next thread, with its `timed_out` set; `None` if all are away. A deadlock ends the process.
+    fn choose(&mut self, asking: u32) -> Option<u32> {
+        if self.following
+            && let Some(next) = self.follow_plan()
+        {
+            return next;
+        }
+        let found = self.after_goal().or_else(|| self.by_policy(asking)).or_else(|| self.by_time());
+        if found.is_some() {
+            return found;
+        }
+        if (self.away == 0 || self.impatient)
+            && let Some(next) = self.by_exit()
+        {
+            return Some(next);
+        }
+        if self.away > 0 || self.waits_for_signals() {
+            return None;
+        }
+        if self.first == 0 {
+            // The last thread ends; the C library ends the process.
+            process::ended();
+            return None;
+        }
+        self.deadlock()
+    }
+
+    /// The thread of the plan's current step, or `Some(None)` if it is away; `None` where the plan has ended.
+    fn follow_plan(&mut self) -> Option<Option<u32>> {
+        loop {
+            if self.step >= self.step_count {
+                self.finish_plan();
+                return None;
+            }
+            // SAFETY: within the plan's steps.
+            let [id, events] = unsafe { *self.steps.add(self.step) };
+            let who = thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32);
+            // SAFETY: a thread of the table, under the lock.
+            let who = unsafe { &mut *who };
+            if !self.granted {
+                match who.life {
+                    Life::Unused => return self.diverge(diverged::NO_THREAD, events),
+                    Life::Done => return self.diverge(diverged::ENDED, events),
+                    _ => {}
+                }
+                who.allow(who.events + events);
+                self.granted = true;
+            }
+            if who.life == Life::Done && who.events < who.until {
+                return self.diverge(diverged::ENDED, who.until - who.events);
+            }
+            if who.events >= who.until {
+                self.step += 1;
+                self.granted = false;
+                continue;
+            }
+            return match who.life {
+                Life::Away => Some(None),
+                // The plan says when the process ends.
+                _ if who.pending.wait == Wait::Exit => Some(Some(who.id)),
+                _ if self.possible(who, &who.pending) => Some(Some(who.id)),
+                _ if who.pending.deadline != 0 => {
+                    self.time_out(who);
+                    Some(Some(who.id))
+                }
+                // Whoever is away may make it possible.
+                _ if self.away > 0 => Some(None),
+                _ => self.diverge(diverged::NOT_ENABLED, who.until - who.events),
+            };
+        }
+    }
+
+    /// The thread of the current step does not come.
+    fn give_up(&mut self) {
+        if self.step < self.step_count {
+            self.diverge(diverged::NOT_ENABLED, 0);
+        }
+    }
+
+    fn diverge(&mut self, why: u64, left: u64) -> Option<Option<u32>> {
+        // SAFETY: within the plan's steps; thread numbers were bounded.
+        let (id, pending) = unsafe {
+            let id = (*self.steps.add(self.step))[0];
+            (id, (*thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32)).pending)
+        };
+        let Pending { op, address, pc, .. } = pending;
+        let told = [self.step as u64, id, left, why, u64::from(op), address as u64, pc as u64];
+        record::numbers(note::DIVERGED, &told);
+        self.following = false;
+        self.release_stops();
+        None
+    }
+
+    /// After the last step every thread of the goal stands before its event: notes what they are about to do.
+    fn finish_plan(&mut self) {
+        self.following = false;
+        self.release_stops();
+        record::numbers(note::PLAN_DONE, &[self.step as u64]);
+        if self.goal == goal::NONE {
+            return;
+        }
+        self.goal_seen = true;
+    }
+
+    /// Stops of the plan no longer count.
+    fn release_stops(&mut self) {
+        for one in self.living() {
+            one.allow(one.events);
+        }
+    }
+
+    /// Lets goal threads that have not reached an event run up to it, notes the goal, then in a race lets the second go first.
+    fn after_goal(&mut self) -> Option<u32> {
+        if self.goal_seen {
+            // SAFETY: the plan's goal threads.
+            let goal: &[u64] = unsafe { std::slice::from_raw_parts(self.goal_threads, self.goal_count) };
+            let member = |id: u64| unsafe {
+                // SAFETY: a thread of the table, under the lock.
+                &mut *thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32)
+            };
+            for &id in goal {
+                let one = member(id);
+                if one.life == Life::Waiting && matches!(one.pending.op, op::START | op::RESUME) {
+                    one.allow(one.events);
+                    return Some(one.id);
+                }
+            }
+            self.goal_seen = false;
+            let mut told = [0u64; 6 * 16];
+            let mut filled = 0;
+            for &id in goal.iter().take(16) {
+                let one = member(id);
+                let Pending { op, address, size, pc, .. } = one.pending;
+                let possible = one.life == Life::Waiting && self.possible(one, &one.pending);
+                let line = [id, u64::from(op), address as u64, size as u64, pc as u64, u64::from(possible)];
+                told[filled..filled + 6].copy_from_slice(&line);
+                filled += 6;
+            }
+            record::numbers(note::GOAL, &told[..filled]);
+            if self.goal == goal::RACE && goal.len() == 2 {
+                self.order_after = [goal[1] as u32 + 1, goal[0] as u32 + 1];
+            }
+            if self.trap {
+                process::trap();
+            }
+        }
+        for at in 0..2 {
+            let id = std::mem::take(&mut self.order_after[at]);
+            if id != 0 {
+                // SAFETY: a thread of the table, under the lock.
+                let one = unsafe { &mut *thread(id - 1) };
+                if one.life == Life::Waiting && self.possible(one, &one.pending) {
+                    one.allow(one.events + 1);
+                    return Some(one.id);
+                }
+            }
+        }
+        None
+    }
+
+    /// How long, in nanoseconds, a thread has had the token without an event, or (null) nobody has had it, as far as
+    /// those who looked around know.
+    fn unchanged_for(&mut self, holder: *mut Thread) -> i64 {
+        // SAFETY: a thread of the table; the number is only compared.
+        let events = if holder.is_null() { 0 } else { unsafe { std::ptr::read_volatile(&raw const (*holder).events) } };
+        let now = sys::clock(1);
+        if self.watched != (holder as usize, events) {
+            self.watched = (holder as usize, events);
+            self.watched_since = now;
+        }
+        now - self.watched_since
+    }
+
+    /// Whether a signal from outside may still change things: for a while, if the program handles any.
+    fn waits_for_signals(&mut self) -> bool {
+        signals::has_handlers() && self.unchanged_for(std::ptr::null_mut()) < LONG
+    }
+
+    fn by_policy(&mut self, asking: u32) -> Option<u32> {
+        if self.exiting && self.exit_events == 0 {
+            return None;
+        }
+        let mut chosen: Option<&mut Thread> = None;
+        let mut seen = 0;
+        let asker = thread(asking.min(crate::log::MAX_THREADS as u32 - 1));
+        // SAFETY: a thread of the table, or one that does not exist, whose flags are zero.
+        let yields = asking != u32::MAX && unsafe { std::mem::take(&mut (*asker).yielded) };
+        if self.policy == policy::PCT && asking != u32::MAX && (yields || self.draw().is_multiple_of(64)) {
+            // A change point: from here on everybody else goes first.
+            self.lowest -= 1;
+            // SAFETY: as above.
+            unsafe { (*asker).priority = self.lowest };
+        }
+        let stays = self.policy == policy::STAY && asking != u32::MAX && !yields;
+        for one in self.living() {
+            if one.life != Life::Waiting || !self.possible(one, &one.pending) {
+                continue;
+            }
+            if stays && one.id == asking && one.events < one.until {
+                return Some(asking);
+            }
+            seen += 1;
+            let better = match (self.policy, &chosen) {
+                (_, None) => true,
+                (policy::RANDOM, _) => self.draw().is_multiple_of(seen),
+                (policy::PCT, Some(best)) => one.priority > best.priority,
+                // Round robin: the first after the asker in the list, else the first of all.
+                (_, Some(best)) => {
+                    let after = |id: u32| if id > asking { id } else { id.wrapping_add(1 << 20) };
+                    after(one.id) < after(best.id)
+                }
+            };
+            if better {
+                chosen = Some(one);
+            }
+        }
+        let chosen = chosen?;
+        let span = match self.policy {
+            policy::STAY => PATIENCE,
+            policy::ROUND_ROBIN => 100,
+            policy::RANDOM => 1 + self.draw() % 100,
+            _ => 1 + self.draw() % 2000,
+        };
+        chosen.allow(chosen.events + span);
+        if self.exiting {
+            self.exit_events = self.exit_events.saturating_sub(span);
+        }
+        Some(chosen.id)
+    }
+
+    /// The earliest of the waits that time ends; the virtual clocks move on to it.
+    fn by_time(&mut self) -> Option<u32> {
+        let timed = |one: &&mut Thread| one.life == Life::Waiting && one.pending.deadline != 0;
+        let first = self.living().filter(timed).min_by_key(|one| one.pending.deadline)?;
+        let ahead = first.pending.deadline - answers::now_with(self.skipped);
+        if self.away > 0 && ahead > 0 {
+            return None;
+        }
+        if self.exiting {
+            if self.exit_waits == 0 {
+                return None;
+            }
+            self.exit_waits -= 1;
+        }
+        self.time_out(first);
+        first.allow(first.events + PATIENCE);
+        Some(first.id)
+    }
+
+    fn time_out(&mut self, who: &mut Thread) {
+        let ahead = who.pending.deadline - answers::now_with(self.skipped);
+        self.skipped += ahead.max(0);
+        who.timed_out = true;
+    }
+
+    fn by_exit(&mut self) -> Option<u32> {
+        let one = self.living().find(|one| one.life == Life::Waiting && one.pending.wait == Wait::Exit)?;
+        one.allow(u64::MAX);
+        Some(one.id)
+    }
+
+    fn grant(&mut self, id: u32) {
+        // SAFETY: a thread of the table, under the lock.
+        let next = unsafe { &mut *thread(id) };
+        next.life = Life::Running;
+        self.watched = (usize::MAX, 0);
+        self.holder = id + 1;
+        if self.recording != id {
+            self.recording = id;
+            record::note(note::SWITCH, &[&id.to_le_bytes()]);
+            // SAFETY: the header is mapped while threads run.
+            unsafe { (*record::header()).switches += 1 };
+        }
+    }
+
+    fn deadlock(&mut self) -> ! {
+        let mut told = [0u64; 4 * 64];
+        let mut filled = 0;
+        for one in self.living().take(64) {
+            let Pending { op, address, pc, .. } = one.pending;
+            told[filled..filled + 4].copy_from_slice(&[u64::from(one.id), u64::from(op), address as u64, pc as u64]);
+            filled += 4;
+            one.publish();
+        }
+        record::numbers(note::DEADLOCK, &told[..filled]);
+        // SAFETY: the header is mapped while threads run.
+        unsafe { (*record::header()).state = crate::log::state::DEADLOCK };
+        if self.trap {
+            process::trap();
+        }
+        sys::kill_process()
+    }
+}

@@ -1,0 +1,229 @@
+//! Semaphores and barriers.
+//!
+//! A semaphore's count is the C library's own. Barriers are the runtime's: arriving and leaving are events, and the real
+//! barrier is never waited at.
+
+use crate::answers::Deadline;
+use crate::entry::entry;
+use crate::log::op;
+use crate::real::{self, Ptr};
+use crate::state::{self, Pending, Thread, Wait};
+use crate::{record, sched, sys};
+
+/// The count of a semaphore.
+pub fn count(at: usize) -> i32 {
+    let mut value = 0;
+    // SAFETY: the program's semaphore.
+    unsafe { real::sem_getvalue(at as Ptr, &raw mut value) };
+    value
+}
+
+/// A table from addresses to small numbers, for objects that the runtime models itself. Never shrinks.
+struct Objects<const N: usize> {
+    keys: [usize; N],
+    values: [[u64; 3]; N],
+}
+
+impl<const N: usize> Objects<N> {
+    const fn new() -> Self {
+        Self { keys: [0; N], values: [[0; 3]; N] }
+    }
+    /// The entry of an address; new ones are zero. When the table is full, objects share an entry.
+    fn get(&mut self, key: usize) -> &mut [u64; 3] {
+        let start = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        let at = (0..N).map(|i| (start + i) % N).find(|&at| self.keys[at] == key || self.keys[at] == 0);
+        let at = at.unwrap_or(start % N);
+        self.keys[at] = key;
+        &mut self.values[at]
+    }
+}
+
+/// Semaphores whose initial count has been recorded.
+static mut SEMAPHORES: Objects<4096> = Objects::new();
+/// Barriers: how many threads it needs, how many have arrived, rounds over.
+static mut BARRIERS: Objects<4096> = Objects::new();
+
+const NEEDED: usize = 0;
+const ARRIVED: usize = 1;
+const ROUNDS: usize = 2;
+
+fn barrier(at: usize) -> &'static mut [u64; 3] {
+    // SAFETY: the holder of the token, and never two of these at once.
+    unsafe { (*&raw mut BARRIERS).get(at) }
+}
+
+/// Rounds of a barrier that are over.
+pub fn round(at: usize) -> u64 {
+    barrier(at)[ROUNDS]
+}
+
+/// Records the initial count of a semaphore that is met for the first time (one from `sem_open`, say).
+fn introduce(me: &mut Thread, at: usize, pc: usize) {
+    // SAFETY: the holder of the token.
+    let known = unsafe { (*&raw mut SEMAPHORES).get(at) };
+    if known[0] == 0 {
+        known[0] = 1;
+        initial(me, at, count(at), pc);
+    }
+}
+
+fn initial(me: &mut Thread, at: usize, count: i32, pc: usize) {
+    sched::before(me, state::plain(op::SEMAPHORE_INIT, at, pc));
+    record::valued(me, op::SEMAPHORE_INIT, at, count.max(0) as u64, pc);
+}
+
+/// Whether other processes may use it: glibc's `sem_t` says so in its third word.
+fn is_shared(at: usize) -> bool {
+    // SAFETY: the program's semaphore.
+    unsafe { *((at + 8) as *const u32) != 0 }
+}
+
+fn pass(me: &mut Thread, at: usize, deadline: Deadline, pc: usize) -> i32 {
+    introduce(me, at, pc);
+    if is_shared(at) && count(at) == 0 {
+        sched::go_away(me, pc);
+        // SAFETY: the program's semaphore.
+        let result = unsafe {
+            match deadline.absolute() {
+                Some(until) => real::sem_timedwait(at as Ptr, (&raw const until) as Ptr),
+                None => real::sem_wait(at as Ptr),
+            }
+        };
+        sched::come_back(me);
+        if result == 0 {
+            record::plain(me, op::SEMAPHORE_WAIT, at, pc);
+        }
+        return result;
+    }
+    let wait = Wait::Semaphore(at);
+    sched::before(
+        me,
+        Pending { op: op::SEMAPHORE_WAIT, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() },
+    );
+    // SAFETY: the program's semaphore.
+    if unsafe { real::sem_trywait(at as Ptr) } != 0 {
+        return sys::fail(if me.is_cancelled() || me.interrupted { sys::EINTR } else { sys::ETIMEDOUT });
+    }
+    record::plain(me, op::SEMAPHORE_WAIT, at, pc);
+    0
+}
+
+fn finish(me: &mut Thread, result: i32) -> i32 {
+    let cancelled = me.is_cancelled();
+    state::leave(me);
+    if cancelled && result != 0 {
+        // SAFETY: a cancellation point, with no frame of ours that has to be cleaned up.
+        unsafe { real::pthread_testcancel() };
+    }
+    result
+}
+
+pub unsafe extern "C-unwind" fn sem_init(at: usize, shared: i32, value: u32, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let result = unsafe { real::sem_init(at as Ptr, shared, value) };
+    if result == 0
+        && let Some(me) = state::enter()
+    {
+        // SAFETY: the holder of the token.
+        unsafe { (*&raw mut SEMAPHORES).get(at)[0] = 1 };
+        initial(me, at, value as i32, pc);
+        state::leave(me);
+    }
+    result
+}
+
+pub unsafe extern "C-unwind" fn sem_wait(at: usize, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::sem_wait(at as Ptr) } };
+    let result = pass(me, at, Deadline::NEVER, pc);
+    finish(me, result)
+}
+
+pub unsafe extern "C-unwind" fn sem_timedwait(at: usize, until: *const sys::Timespec, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::sem_timedwait(at as Ptr, until as Ptr) } };
+    let result = pass(me, at, Deadline::at(0, until), pc);
+    finish(me, result)
+}
+
+pub unsafe extern "C-unwind" fn sem_clockwait(at: usize, clock: i32, until: *const sys::Timespec, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::sem_clockwait(at as Ptr, clock, until as Ptr) } };
+    let result = pass(me, at, Deadline::at(clock, until), pc);
+    finish(me, result)
+}
+
+pub unsafe extern "C-unwind" fn sem_trywait(at: usize, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::sem_trywait(at as Ptr) } };
+    introduce(me, at, pc);
+    sched::before(me, state::plain(op::SEMAPHORE_WAIT, at, pc));
+    // SAFETY: the program's semaphore.
+    let result = unsafe { real::sem_trywait(at as Ptr) };
+    record::plain(me, if result == 0 { op::SEMAPHORE_WAIT } else { op::SEMAPHORE_BUSY }, at, pc);
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn sem_post(at: usize, pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::sem_post(at as Ptr) } };
+    introduce(me, at, pc);
+    sched::before(me, state::plain(op::POST, at, pc));
+    record::plain(me, op::POST, at, pc);
+    // SAFETY: the program's semaphore.
+    let result = unsafe { real::sem_post(at as Ptr) };
+    state::leave(me);
+    result
+}
+
+pub unsafe extern "C-unwind" fn barrier_init(at: usize, attributes: Ptr, count: u32, _pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let result = unsafe { real::pthread_barrier_init(at as Ptr, attributes, count) };
+    if result == 0
+        && let Some(me) = state::enter()
+    {
+        let state = barrier(at);
+        state[NEEDED] = u64::from(count);
+        state[ARRIVED] = 0;
+        state::leave(me);
+    }
+    result
+}
+
+pub unsafe extern "C-unwind" fn barrier_wait(at: usize, pc: usize) -> i32 {
+    const SERIAL_THREAD: i32 = -1;
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_barrier_wait(at as Ptr) } };
+    if barrier(at)[NEEDED] == 0 {
+        // Made before recording began: glibc keeps the count in the third word.
+        // SAFETY: the program's barrier.
+        barrier(at)[NEEDED] = u64::from(unsafe { *((at + 8) as *const u32) });
+    }
+    sched::before(me, state::plain(op::ARRIVE, at, pc));
+    record::plain(me, op::ARRIVE, at, pc);
+    let state = barrier(at);
+    me.round = state[ROUNDS];
+    state[ARRIVED] += 1;
+    let last = state[ARRIVED] >= state[NEEDED];
+    if last {
+        state[ARRIVED] = 0;
+        state[ROUNDS] += 1;
+    }
+    let wait = Wait::Barrier(at);
+    sched::before(me, Pending { op: op::DEPART, address: at, pc, wait, ..Pending::default() });
+    record::plain(me, op::DEPART, at, pc);
+    state::leave(me);
+    if last { SERIAL_THREAD } else { 0 }
+}
+
+entry! {
+    sem_init(3) => sem_init;
+    sem_wait(1) => sem_wait;
+    sem_timedwait(2) => sem_timedwait;
+    sem_clockwait(3) => sem_clockwait;
+    sem_trywait(1) => sem_trywait;
+    sem_post(1) => sem_post;
+    pthread_barrier_init(3) => barrier_init;
+    pthread_barrier_wait(1) => barrier_wait;
+}

@@ -1,0 +1,249 @@
+//! Signals.
+//!
+//! Handlers of the program run only where their thread could have an event: while it is inside the runtime (waiting for
+//! its turn, or in the middle of a record) they are put off until it leaves. Faults of the runtime's own loads are caught
+//! and passed over; faults of the program go to its handler, or are noted and end it as they would have.
+
+use crate::entry::entry;
+use crate::log::note;
+use crate::real::{self, Ptr};
+use crate::state::{self, Thread};
+use crate::{answers, record, sched, sys};
+
+const SIGNALS: usize = 65;
+const SIGILL: i32 = 4;
+const SIGBUS: i32 = 7;
+const SIGFPE: i32 = 8;
+const SIGSEGV: i32 = 11;
+const FAULTS: [i32; 4] = [SIGILL, SIGBUS, SIGFPE, SIGSEGV];
+const SA_SIGINFO: i32 = 4;
+const SA_ONSTACK: i32 = 0x0800_0000;
+const SA_RESTART: i32 = 0x1000_0000;
+const SA_NODEFER: i32 = 0x4000_0000;
+const RIP: usize = 16;
+
+/// glibc's `struct sigaction`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Action {
+    handler: usize,
+    mask: [u64; 16],
+    flags: i32,
+    restorer: usize,
+}
+
+const NONE: Action = Action { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
+/// What handlers that were put off get: only the number of the signal is known by then.
+static mut SIGNAL_INFORMATION: [u32; 32] = [0; 32];
+static mut NO_CONTEXT: [u64; 128] = [0; 128];
+/// What the program asked for.
+static mut ASKED: [Action; SIGNALS] = [NONE; SIGNALS];
+
+unsafe extern "C" {
+    // The table of loads that may fault, made by `record::load`: pairs of an instruction and where to go on.
+    static __start_portent_fix: [usize; 2];
+    static __stop_portent_fix: [usize; 2];
+}
+
+/// Where to go on after a fault of the runtime's own load; none for any other instruction.
+fn continuation(at: usize) -> Option<usize> {
+    // SAFETY: the linker puts the table's bounds there.
+    let table = unsafe {
+        let (start, stop) = (&raw const __start_portent_fix, &raw const __stop_portent_fix);
+        std::slice::from_raw_parts(start, stop.offset_from(start) as usize)
+    };
+    table.iter().find(|entry| entry[0] == at).map(|entry| entry[1])
+}
+
+/// Catches faults. Called once, before there are threads.
+pub unsafe fn prepare() {
+    for signal in FAULTS {
+        let mut action = NONE;
+        action.handler = fault as *const () as usize;
+        action.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+        // SAFETY: a handler of the right type; what the program had asked for is kept.
+        unsafe { real::sigaction(signal, (&raw mut action).cast(), (&raw mut ASKED[signal as usize]).cast()) };
+    }
+}
+
+/// A register of the interrupted code: `ucontext_t` has them from byte 40 on.
+unsafe fn register(context: *mut u8, which: usize) -> *mut usize {
+    // SAFETY: the kernel passes a context.
+    unsafe { context.add(40).cast::<usize>().add(which) }
+}
+
+unsafe extern "C" fn fault(signal: i32, information: *mut u8, context: *mut u8) {
+    // SAFETY: the kernel passes information and context; ASKED changes only in `sigaction`.
+    unsafe {
+        let at = register(context, RIP);
+        if let Some(next) = continuation(*at) {
+            *at = next;
+            return;
+        }
+        let asked = ASKED[signal as usize];
+        if asked.handler > 1 {
+            return run(&asked, signal, information, context);
+        }
+        if let Some(me) = state::enter() {
+            let address = information.add(16).cast::<u64>().read_unaligned();
+            record::numbers(note::FATAL, &[signal as u64, address, *at as u64]);
+            // It faults again, without us.
+            state::leave(me);
+        }
+        let mut default = NONE;
+        real::sigaction(signal, (&raw mut default).cast(), std::ptr::null_mut());
+    }
+}
+
+unsafe fn run(asked: &Action, signal: i32, information: *mut u8, context: *mut u8) {
+    // SAFETY: the program's handler, with the arguments that it asked for.
+    unsafe {
+        if asked.flags & SA_SIGINFO != 0 {
+            std::mem::transmute::<usize, extern "C-unwind" fn(i32, *mut u8, *mut u8)>(asked.handler)(
+                signal,
+                information,
+                context,
+            );
+        } else {
+            std::mem::transmute::<usize, extern "C-unwind" fn(i32)>(asked.handler)(signal);
+        }
+    }
+}
+
+/// Stands in for every other handler of the program.
+unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: *mut u8) {
+    let me = state::current();
+    // SAFETY: null or this thread's own state; a signal interrupts the thread itself.
+    unsafe {
+        let asked = ASKED[signal as usize];
+        if asked.handler <= 1 {
+            return;
+        }
+        if me.is_null() {
+            return run(&asked, signal, information, context);
+        }
+        if (*sched::peek()).following {
+            // The plan says when handlers run.
+            return;
+        }
+        if (*me).inside == 0 {
+            announce(&mut *me, signal as u64, false);
+            return run(&asked, signal, information, context);
+        }
+        if !(*me).in_call {
+            (*me).signals |= 1 << (signal as u64 & 63);
+            return;
+        }
+        // In a system call: the handler runs now, with the token, and the call goes on or is interrupted, as the kernel does.
+        let me = &mut *me;
+        let error = *sys::__errno_location();
+        sched::come_back(me);
+        announce(me, signal as u64, true);
+        me.inside = 0;
+        run(&asked, signal, information, context);
+        me.inside = 1;
+        sched::go_away(me, 0);
+        *sys::__errno_location() = error;
+    }
+}
+
+/// Notes that a handler runs.
+fn announce(me: &mut Thread, signal: u64, waits: bool) {
+    // Not through `enter`: what the thread wrote last is recorded with its next event, and the handler's come after it.
+    let before = std::mem::replace(&mut me.inside, 1);
+    if me.unread.size != 0 {
+        record::read_back(me);
+    }
+    record::numbers(note::SIGNAL, &[signal, me.events, u64::from(waits)]);
+    me.inside = before;
+}
+
+/// Lets the plan's signals happen that are due before the thread's next event. One that came while it waited is left to
+/// the wait, if there is one.
+pub fn inject(me: &mut Thread, waiting: bool) {
+    while me.signal_at == me.events {
+        let (signal, waits) = (me.signal_planned, me.signal_waits);
+        me.signals |= 1 << signal;
+        answers::next_signal(me);
+        if waits && waiting {
+            return;
+        }
+        me.inside = 0;
+        deliver(me);
+        me.inside = 1;
+    }
+    me.allow(me.until);
+}
+
+/// Runs the handlers that were put off. The thread has left the runtime and has the token.
+/// Whether all of them want interrupted calls to go on.
+#[cold]
+#[inline(never)]
+pub fn deliver(me: &mut Thread) -> bool {
+    let mut restart = true;
+    while me.signals != 0 {
+        let signal = me.signals.trailing_zeros();
+        me.signals &= !(1 << signal);
+        announce(me, u64::from(signal), me.life == state::Life::Running && me.waited);
+        // SAFETY: the program's handler. It gets no information: the kernel's is gone by now.
+        unsafe {
+            let asked = ASKED[signal as usize];
+            if asked.handler > 1 {
+                SIGNAL_INFORMATION[0] = signal;
+                let information = (&raw mut SIGNAL_INFORMATION).cast();
+                run(&asked, signal as i32, information, (&raw mut NO_CONTEXT).cast());
+                restart &= asked.flags & SA_RESTART != 0;
+            }
+        }
+    }
+    restart
+}
+
+/// Whether the program handles signals that may come from outside.
+pub fn has_handlers() -> bool {
+    // SAFETY: only read; changed by `sigaction` alone.
+    unsafe { (0..SIGNALS).any(|signal| ASKED[signal].handler > 1 && !FAULTS.contains(&(signal as i32))) }
+}
+
+pub unsafe extern "C-unwind" fn sigaction(signal: i32, new: *const Action, old: *mut Action, _pc: usize) -> i32 {
+    if state::current().is_null() || !(1..SIGNALS as i32).contains(&signal) {
+        // SAFETY: passed on.
+        return unsafe { real::sigaction(signal, new as Ptr, old.cast()) };
+    }
+    // SAFETY: the program's structures, which may be null.
+    unsafe {
+        let before = ASKED[signal as usize];
+        let mut result = 0;
+        if !new.is_null() && !FAULTS.contains(&signal) {
+            let mut action = *new;
+            if action.handler > 1 {
+                action.handler = handler as *const () as usize;
+                action.flags |= SA_SIGINFO;
+            }
+            result = real::sigaction(signal, (&raw mut action).cast(), std::ptr::null_mut());
+        }
+        if result == 0 {
+            if !old.is_null() {
+                *old = before;
+            }
+            if !new.is_null() {
+                ASKED[signal as usize] = *new;
+            }
+        }
+        result
+    }
+}
+
+pub unsafe extern "C-unwind" fn signal(signal: i32, handler: usize, pc: usize) -> usize {
+    let mut new = NONE;
+    new.handler = handler;
+    new.flags = SA_RESTART;
+    let mut old = NONE;
+    // SAFETY: structures of our own.
+    if unsafe { sigaction(signal, &raw const new, &raw mut old, pc) } == 0 { old.handler } else { usize::MAX }
+}
+
+entry! {
+    sigaction(3) => sigaction;
+    signal(2) => signal;
+}

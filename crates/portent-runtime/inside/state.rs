@@ -1,0 +1,271 @@
+//! What the runtime knows of a thread, and how it finds the thread it runs in.
+
+use crate::log::{self, ThreadRow, op};
+use std::arch::{asm, global_asm};
+use std::sync::atomic::AtomicU32;
+
+/// What must hold before a waiting thread's operation is possible. Looked at by the scheduler, without side effects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Wait {
+    /// Always possible.
+    #[default]
+    Nothing,
+    /// A `pthread_mutex_t` here is free.
+    Mutex(usize),
+    /// A `pthread_spinlock_t`.
+    Spin(usize),
+    /// A `pthread_rwlock_t`, for reading.
+    RwRead(usize),
+    /// The same, for writing.
+    RwWrite(usize),
+    /// A notify of this condition, after the thread's sleep.
+    Condition(usize),
+    /// A wake of this futex word, after the thread's sleep.
+    Futex(usize),
+    /// The thread has ended.
+    Join(u32),
+    /// A `sem_t` with a count above 0.
+    Semaphore(usize),
+    /// The round of this barrier that the thread arrived at is over.
+    Barrier(usize),
+    /// The initialiser of this once (or guard) has ended, one way or the other.
+    Once(usize),
+    /// Time: like everything with a deadline, possible when nothing else is.
+    Sleep,
+    /// Everybody else has finished or is stuck.
+    Exit,
+}
+
+/// The operation that a thread is about to execute.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pending {
+    pub op: u16,
+    pub address: usize,
+    pub size: usize,
+    pub pc: usize,
+    pub wait: Wait,
+    /// Virtual time at which it happens anyway; 0 if never.
+    pub deadline: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u32)]
+pub enum Life {
+    #[default]
+    Unused = 0,
+    /// Has the token.
+    Running = 1,
+    /// Waits for the token, with `pending` filled in.
+    Waiting = 2,
+    /// In a system call, without the token.
+    Away = 3,
+    Done = 4,
+}
+
+/// A plain write whose value is read back when the thread next enters the runtime.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UnreadWrite {
+    pub pc: usize,
+    pub address: usize,
+    /// 0: there is none. [`UnreadWrite::TEXT`] set: a C string, of at most so many bytes.
+    pub size: usize,
+    pub op: u16,
+}
+
+impl UnreadWrite {
+    /// The length of what is written is that of the C string found there afterwards.
+    pub const TEXT: usize = 1 << 63;
+    /// Nothing is unread, but the token was taken away: see [`crate::sched::regain`].
+    pub const TOKEN_LOST: usize = 1 << 62;
+}
+
+#[repr(C, align(128))]
+#[derive(Default)]
+pub struct Thread {
+    /// 1 inside the runtime: whatever calls it then (a signal handler, the C library) is passed straight on.
+    pub inside: u32,
+    pub id: u32,
+    /// Events executed.
+    pub events: u64,
+    /// When `events` reaches this, the scheduler is asked: `until`, or earlier if the plan has a signal for it.
+    pub stop: u64,
+    /// When `events` reaches this, its turn is over.
+    pub until: u64,
+    /// The plan's next signal for it: after how many events, which, and whether it comes while the thread waits.
+    pub signal_at: u64,
+    pub signal_planned: u32,
+    pub signal_waits: bool,
+    /// Next answer of the plan to look at for signals.
+    pub signal_answer: usize,
+    pub unread: UnreadWrite,
+    /// Slot of the last site, for the recording.
+    pub last_site: u16,
+    pub life: Life,
+    /// 1: it has the token. The thread sleeps on this word.
+    pub turn: AtomicU32,
+    pub pending: Pending,
+    /// Set by whoever grants: the operation happens because its deadline has passed.
+    pub timed_out: bool,
+    /// A cancellation is on its way.
+    pub cancelled: bool,
+    /// The program does not want it yet.
+    pub cancel_disabled: bool,
+    /// It waits in a system call, outside the scheduler: a handler may take the token and run.
+    pub in_call: bool,
+    /// It has just been waiting for something, which handlers that run now interrupt.
+    pub waited: bool,
+    /// A handler ran while it waited, and the wait ends with EINTR.
+    pub interrupted: bool,
+    /// For conditions and futexes: when it fell asleep, and whether it was notified by name (broadcast, futex wake).
+    pub slept: u64,
+    pub asleep_on: usize,
+    pub notified: bool,
+    /// For barriers: the round it arrived at.
+    pub round: u64,
+    /// The last atomic read, to notice spinning.
+    pub spin: (usize, usize, u64),
+    pub spins: u32,
+    /// Its turn was taken away: it let others run on purpose (spinning, `sched_yield`) or slept in the kernel.
+    pub yielded: bool,
+    pub priority: u64,
+    pub parent: u32,
+    pub child_number: u32,
+    pub children: u32,
+    pub tid: u32,
+    pub pthread: usize,
+    pub detached: bool,
+    pub routine: usize,
+    pub argument: usize,
+    /// Where `operator new` was called, while it calls `malloc`.
+    pub allocation_pc: usize,
+    /// Next answer of the plan to look at, for this thread.
+    pub answer: usize,
+    /// Signals put off until the thread leaves the runtime.
+    pub signals: u64,
+    /// Others hold pointers to this while its thread runs: with this, the compiler does not take a `&mut Thread` for the
+    /// only way to it.
+    pub shared: std::marker::PhantomPinned,
+    /// Neighbours in the list of those not done; 0 is none, otherwise id + 1.
+    pub next_live: u32,
+    pub previous_live: u32,
+}
+
+const MOST: usize = log::MAX_THREADS;
+
+/// The threads, by number. In zeroed memory of the library: pages that are never touched cost nothing.
+struct Table(std::cell::UnsafeCell<std::mem::MaybeUninit<[Thread; MOST]>>);
+// SAFETY: see the state inventory in lib.rs: the token and the scheduler's lock keep threads apart.
+unsafe impl Sync for Table {}
+static THREADS: Table = Table(std::cell::UnsafeCell::new(std::mem::MaybeUninit::zeroed()));
+
+/// The thread with this number.
+#[inline(always)]
+pub fn thread(id: u32) -> *mut Thread {
+    debug_assert!((id as usize) < MOST);
+    THREADS.0.get().cast::<Thread>().wrapping_add(id as usize)
+}
+
+// The running thread's own `Thread`, in static thread-local storage of the initial-exec kind: two instructions to read,
+// no call, no allocation. Rust's `thread_local!` would call `__tls_get_addr` and register destructors.
+global_asm!(
+    ".pushsection .tbss,\"awT\",@nobits",
+    ".balign 8",
+    ".hidden portent_self",
+    ".type portent_self,@object",
+    ".size portent_self,8",
+    "portent_self:",
+    ".zero 8",
+    ".popsection",
+);
+
+/// The current thread's state; null while nothing is recorded or the thread is not known.
+#[inline(always)]
+pub fn current() -> *mut Thread {
+    let found: *mut Thread;
+    // SAFETY: reads this thread's copy of portent_self.
+    unsafe {
+        asm!("mov {0}, qword ptr [rip + portent_self@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]", out(reg) found,
+             options(nostack, preserves_flags, readonly));
+    }
+    found
+}
+
+/// Makes `thread` the current thread's state.
+pub fn set_current(thread: *mut Thread) {
+    // SAFETY: writes this thread's copy of portent_self.
+    unsafe {
+        asm!("mov {0}, qword ptr [rip + portent_self@GOTTPOFF]", "mov qword ptr fs:[{0}], {1}", out(reg) _,
+             in(reg) thread, options(nostack, preserves_flags));
+    }
+}
+
+/// Enters the runtime; `None` if nothing is to be recorded: not recording, an unknown thread, or already inside.
+#[inline(always)]
+pub fn enter() -> Option<&'static mut Thread> {
+    let thread = current();
+    // SAFETY: `current` is null or this thread's own state, which lives for ever and which only this thread uses while
+    // it runs; `inside` keeps a second reference from being made by a nested call.
+    unsafe {
+        if thread.is_null() || (*thread).inside != 0 {
+            return None;
+        }
+        (*thread).inside = 1;
+        let thread = &mut *thread;
+        if thread.unread.size != 0 {
+            crate::record::read_back(thread);
+        }
+        Some(thread)
+    }
+}
+
+/// Leaves it again, and runs the signal handlers that were put off.
+#[inline(always)]
+pub fn leave(thread: &mut Thread) {
+    thread.inside = 0;
+    if thread.signals != 0 {
+        crate::signals::deliver(thread);
+    }
+}
+
+impl Thread {
+    /// Gives it a turn that lasts until it has executed so many events in all.
+    pub fn allow(&mut self, until: u64) {
+        self.until = until;
+        self.stop = if self.signal_at >= self.events { until.min(self.signal_at) } else { until };
+    }
+    /// Whether waits at cancellation points end.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled && !self.cancel_disabled
+    }
+    /// Publishes what the thread is about to do, for whoever reads the recording after a crash.
+    pub fn publish(&self) {
+        let row = crate::record::row(self.id);
+        if row.is_null() {
+            return;
+        }
+        let Pending { op, address, size, pc, .. } = self.pending;
+        // SAFETY: the row of this thread in the mapped recording.
+        unsafe {
+            *row = ThreadRow {
+                life: self.life as u32,
+                pending: u32::from(if self.life == Life::Waiting { op } else { 0 }),
+                address: address as u64,
+                size: size as u64,
+                pc: pc as u64,
+                events: self.events,
+                tid: u64::from(self.tid),
+                spare: [0; 2],
+            };
+        }
+    }
+}
+
+/// An operation that is always possible.
+pub fn plain(op: u16, address: usize, pc: usize) -> Pending {
+    Pending { op, address, pc, ..Pending::default() }
+}
+
+/// The pending operation of a thread that has not reached its first event.
+pub fn not_started() -> Pending {
+    Pending { op: op::START, ..Pending::default() }
+}

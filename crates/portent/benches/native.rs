@@ -1,0 +1,242 @@
+//! What recording costs, against the bare program and against the compiler's own ThreadSanitizer, in the same run. Prints
+//! numbers with their goals; asserts nothing about time.
+//!
+//! `cargo bench -p portent --bench native [-- NAME…]` runs the parts whose name contains a NAME: `bank`, `queue`, `matmul`,
+//! `pbzip2`, `switch`. The best of three runs counts. Times are processor time, user and system, of the program and, apart
+//! from it, of the command that turns the recording into a trace; the slow-downs include both.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+const REPEAT: usize = 3;
+
+/// Runs the words after it and reports their processor time, and that of all their children, in seconds.
+const TIMED: &str = r#"TIMEFORMAT="processor time %U %S"; time "$@""#;
+
+fn portent() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portent"));
+    command.env("NO_COLOR", "1").env("PORTENT_CACHE", scratch().join("cache"));
+    command
+}
+
+fn scratch() -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-bench");
+    std::fs::create_dir_all(&path).expect("the target directory can be written");
+    path
+}
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs")
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Native,
+    Sanitized,
+    Recorded,
+}
+
+/// A command line that builds with the compiler of a kind.
+fn compiler(kind: Kind, cxx: bool) -> Vec<String> {
+    let plain = if cxx { "g++" } else { "gcc" };
+    match kind {
+        Kind::Native => vec![plain.into()],
+        Kind::Sanitized => vec![plain.into(), "-fsanitize=thread".into()],
+        Kind::Recorded => vec![env!("CARGO_BIN_EXE_portent").into(), if cxx { "c++" } else { "cc" }.into()],
+    }
+}
+
+/// Builds one of the bench programs.
+fn build(file: &str, kind: Kind, name: &str) -> Result<PathBuf, String> {
+    let cxx = file.ends_with(".cpp");
+    let binary = scratch().join(format!("{name}-{}", kind as u8));
+    let words = compiler(kind, cxx);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).arg(if cxx { "-std=c++20" } else { "-std=gnu11" }).args(["-O2", "-g", "-pthread"]);
+    command.env("PORTENT_CACHE", scratch().join("cache"));
+    finished(command.arg(programs().join(file)).arg("-o").arg(&binary))?;
+    Ok(binary)
+}
+
+fn finished(command: &mut Command) -> Result<Output, String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end()))
+}
+
+/// The processor times that [`TIMED`] reported, innermost first.
+fn times(output: &Output) -> Vec<f64> {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("processor time "));
+    lines.map(|line| line.split(' ').filter_map(|number| number.parse::<f64>().ok()).sum()).collect()
+}
+
+/// One run: processor time of the program, and of the command around it.
+fn once(kind: Kind, binary: &Path, arguments: &[String], trace: &Path) -> Result<(f64, f64), String> {
+    let mut command = Command::new("bash");
+    command.args(["-c", TIMED, "bash"]).current_dir(scratch()).env("PORTENT_CACHE", scratch().join("cache"));
+    match kind {
+        // ThreadSanitizer's own layout of memory does not go with much randomness of addresses.
+        Kind::Native | Kind::Sanitized => drop(command.args(["setarch", "-R"])),
+        Kind::Recorded => {
+            command.args([env!("CARGO_BIN_EXE_portent"), "record", "-o"]).arg(trace).arg("--");
+            command.args(["bash", "-c", TIMED, "bash"]);
+        }
+    }
+    let output = finished(command.arg(binary).args(arguments))?;
+    match times(&output)[..] {
+        [whole] => Ok((whole, 0.0)),
+        [program, whole] => Ok((program, whole - program)),
+        _ => Err(format!("no times in\n{}", String::from_utf8_lossy(&output.stderr))),
+    }
+}
+
+/// The run with the least processor time of several.
+fn best(kind: Kind, binary: &Path, arguments: &[String], trace: &Path) -> Result<(f64, f64), String> {
+    let mut runs = (0..REPEAT).map(|_| once(kind, binary, arguments, trace)).collect::<Result<Vec<_>, _>>()?;
+    runs.sort_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)));
+    Ok(runs[0])
+}
+
+fn header() {
+    println!(
+        "{:8} {:>8} {:>16} {:>26} {:>12} {:>12} {:>10} {:>9} {:>9}",
+        "",
+        "native",
+        "ThreadSanitizer",
+        "recorded + converted",
+        "× of TSan",
+        "(goal)",
+        "events",
+        "bytes/ev.",
+        "switches"
+    );
+}
+
+/// One line of the table: a program in its three forms.
+fn compare(name: &str, goal: &str, arguments: &[String], binaries: &[PathBuf; 3]) -> Result<(), String> {
+    let trace = scratch().join(format!("{name}.portent"));
+    let (native, _) = best(Kind::Native, &binaries[0], arguments, &trace)?;
+    let (sanitized, _) = best(Kind::Sanitized, &binaries[1], arguments, &trace)?;
+    let (program, converting) = best(Kind::Recorded, &binaries[2], arguments, &trace)?;
+    let statistics = finished(portent().args(["stats", "--json"]).arg(&trace))?;
+    let statistics: serde_json::Value =
+        serde_json::from_slice(&statistics.stdout).map_err(|error| error.to_string())?;
+    let number = |field: &str| statistics[field].as_u64().unwrap_or(0) as f64;
+    let bytes = std::fs::metadata(&trace).map_err(|error| error.to_string())?.len() as f64;
+    let events = number("events");
+    let whole = program + converting;
+    println!(
+        "{name:8} {native:>6.2} s {sanitized:>7.2} s {:>5.1}× {program:>7.2} s + {converting:>5.2} s {:>5.1}× {:>12.2} {goal:>12} {:>8.1} M {:>9.2} {:>9}",
+        sanitized / native,
+        whole / native,
+        whole / sanitized,
+        events / 1e6,
+        bytes / events,
+        number("switches"),
+    );
+    println!(
+        "{:8} {:.0} ns per event recorded, {:.0} ns per event converted, {:.1} events per switch",
+        "",
+        (program - native) / events * 1e9,
+        converting / events * 1e9,
+        events / number("switches").max(1.0)
+    );
+    let _ = std::fs::remove_file(trace);
+    Ok(())
+}
+
+fn program(name: &str, file: &str, arguments: &[&str], goal: &str) -> Result<(), String> {
+    let binary = |kind| build(file, kind, name);
+    let binaries = [binary(Kind::Native)?, binary(Kind::Sanitized)?, binary(Kind::Recorded)?];
+    compare(name, goal, &arguments.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), &binaries)
+}
+
+/// A real program from the distribution's packages, compressing a few megabytes of text with four threads.
+fn pbzip2() -> Result<(), String> {
+    finished(Command::new(programs().join("fetch-pbzip2")).arg(scratch()))
+        .map_err(|why| format!("skipped, its source could not be fetched: {why}"))?;
+    let text = scratch().join("text");
+    let words: String = (0..1_500_000u32).map(|i| format!("{} ", i.wrapping_mul(2_654_435_761) % 5000)).collect();
+    std::fs::write(&text, words).map_err(|error| error.to_string())?;
+    let make = |kind: Kind| {
+        let place = scratch().join(format!("pbzip2-{}", kind as u8));
+        let _ = std::fs::remove_dir_all(&place);
+        finished(Command::new("cp").arg("-r").arg(scratch().join("pbzip2")).arg(&place))?;
+        let mut command = Command::new("make");
+        command.arg("-C").arg(&place).arg("pbzip2").arg(format!("CXX={}", compiler(kind, true).join(" ")));
+        finished(command.env("PORTENT_CACHE", scratch().join("cache")))?;
+        Ok::<_, String>(place.join("pbzip2"))
+    };
+    let binaries = [make(Kind::Native)?, make(Kind::Sanitized)?, make(Kind::Recorded)?];
+    let arguments = ["-p4", "-b1", "-k", "-f", &text.display().to_string()].map(str::to_owned);
+    compare("pbzip2", "≤ 1", &arguments, &binaries)
+}
+
+/// Seconds of real time.
+fn elapsed(command: &mut Command) -> Result<f64, String> {
+    let mut shortest = f64::MAX;
+    for _ in 0..REPEAT {
+        let start = Instant::now();
+        finished(command)?;
+        shortest = shortest.min(start.elapsed().as_secs_f64());
+    }
+    Ok(shortest)
+}
+
+/// What a forced switch costs beyond the two futex calls that it must make. Runs of two lengths, so that starting up and
+/// the first thousands cancel out.
+fn switch() -> Result<(), String> {
+    let (few, many) = (20_000, 120_000);
+    let native = build("bench_switch.c", Kind::Native, "switch")?;
+    let recorded = build("bench_switch.c", Kind::Recorded, "switch")?;
+    let trace = scratch().join("switch.portent");
+    let bare = |times: u32| elapsed(Command::new(&native).arg("futex").arg(times.to_string()));
+    // Only the program's own time counts: converting comes after it, in another process.
+    let forced = |times: u32| {
+        let mut shortest = f64::MAX;
+        for _ in 0..REPEAT {
+            let mut command = portent();
+            command.current_dir(scratch()).args(["record", "-o"]).arg(&trace).arg("--");
+            command.args(["bash", "-c", r#"TIMEFORMAT="real time %R"; time "$@""#, "bash"]);
+            let output = finished(command.arg(&recorded).arg("yield").arg(times.to_string()))?;
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let time = text.lines().find_map(|line| line.strip_prefix("real time ")?.parse::<f64>().ok());
+            shortest = shortest.min(time.ok_or("no time")?);
+        }
+        Ok::<_, String>(shortest)
+    };
+    let per_switch = |short: f64, long: f64| (long - short) / f64::from(2 * (many - few)) * 1e6;
+    let two_calls = per_switch(bare(few)?, bare(many)?);
+    let switch = per_switch(forced(few)?, forced(many)?);
+    println!(
+        "switch   {switch:.2} µs per forced switch, {two_calls:.2} µs per hand-over by two futex calls alone: {:.2} µs beyond (goal ≤ 1)",
+        switch - two_calls
+    );
+    Ok(())
+}
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let run = |name: &str, part: &dyn Fn() -> Result<(), String>| {
+        if (wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str())))
+            && let Err(why) = part()
+        {
+            println!("{name:8} {why}");
+        }
+    };
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        println!("skipped: recording needs Linux on x86-64");
+        return;
+    }
+    header();
+    run("bank", &|| program("bank", "bench_bank.c", &["500000"], "≤ 1"));
+    run("queue", &|| program("queue", "bench_queue.cpp", &["200000"], "≤ 1"));
+    run("matmul", &|| program("matmul", "bench_matmul.c", &["240"], "≤ 3"));
+    run("pbzip2", &pbzip2);
+    run("switch", &switch);
+    println!("goal for bytes per event: ≤ 8");
+}

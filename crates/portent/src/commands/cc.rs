@@ -1,0 +1,35 @@
+//! `portent cc` and `portent c++`: the compiler, with instrumentation and the runtime added.
+//!
+//! The command becomes the compiler: output, exit status and signals are the compiler's own.
+
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::native::compiler::{Compiler, Language};
+use crate::native::{flags, library};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// The language and the arguments, if a command line is for the compiler. They are none of this command's own business:
+/// `--help` and `--version` included, all go to the compiler. The command can also be called by the names `portent-cc` and
+/// `portent-c++`, for build systems that want one word.
+pub(crate) fn arguments(line: &[OsString]) -> Option<(Language, &[OsString])> {
+    let name = line.first().and_then(|name| Path::new(name).file_name());
+    match name.and_then(OsStr::to_str) {
+        Some("portent-cc") => return Some((Language::C, &line[1..])),
+        Some("portent-c++") => return Some((Language::Cxx, &line[1..])),
+        _ => {}
+    }
+    match line.get(1)?.to_str()? {
+        "cc" => Some((Language::C, &line[2..])),
+        "c++" => Some((Language::Cxx, &line[2..])),
+        _ => None,
+    }
+}
+
+/// Becomes the compiler. Returns only when that is not possible.
+pub(crate) fn run(language: Language, arguments: &[OsString]) -> Result<ExitCode, Failure> {
+    library::available()?;
+    let compiler = Compiler::find(language)?;
+    let arguments = flags::instrumented(arguments, compiler.family()?, library::directory)?;
+    Err(compiler.become_with(&arguments))
+}

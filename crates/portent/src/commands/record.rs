@@ -1,0 +1,104 @@
+//! `portent record`: one run of a program, as a trace.
+
+use super::record_text::{self, Summary};
+use crate::args::{PolicyName, RecordArgs};
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::native::convert::{self, Converted};
+use crate::native::examine::{self, Nature};
+use crate::native::launch::{self, Outcome, Target};
+use crate::native::log_file::LogFile;
+use crate::native::recording::Recording;
+use crate::terminal::{self, Bar, Unit};
+use crate::traces;
+use portent_runtime::plan::{Plan, policy};
+use portent_trace::Layout;
+use portent_trace::format::{Dialect, Format, RECORDING, TraceSink};
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Runs the program, writes the trace, and ends as the program did.
+pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
+    let Some(program) = args.program.first() else {
+        return Err(Failure::usage("no program is given", "name it behind `--`: portent record -- ./program"));
+    };
+    let directory = std::env::current_dir().unwrap_or_default();
+    let path = examine::find(program, &directory)?;
+    let nature = examine::examine(&path)?;
+    let output = output(args, &path)?;
+    // An output that cannot be written is told before the program runs, not after. Nothing is left of the attempt.
+    drop(create(&output)?);
+    if nature == Nature::Plain {
+        let text = format!("{} itself is not instrumented: what it starts is recorded, if that is", path.display());
+        terminal::message("warning", &text);
+    }
+    let target = Target::here(path, args.program.clone())?;
+    let plan = Plan { policy: policy_code(args.sched), seed: args.seed, ..Plan::default() };
+    let outcome = launch::run(&target, &plan)?;
+    let log = LogFile::open(&outcome.log())?;
+    if !log.is_claimed() {
+        return Err(examine::not_instrumented(&target.program, nature));
+    }
+    let started = Instant::now();
+    let converted = write(&log, &target, &plan, &outcome, &output)?;
+    let summary = Summary { output: &output, outcome: &outcome, log: &log, converted: &converted };
+    for (label, text) in record_text::lines(&summary, started.elapsed()) {
+        terminal::message(label, &text);
+    }
+    let deadlock = converted.deadlock.is_some();
+    let status = outcome.status;
+    // The recording, which can be large, goes away before this process does.
+    drop((log, outcome));
+    if deadlock {
+        return Ok(ExitCode::Findings);
+    }
+    if let Some(signal) = status.signal() {
+        launch::die_of(signal);
+    }
+    Ok(ExitCode::Program(status.code().unwrap_or(1) as u8))
+}
+
+fn policy_code(name: Option<PolicyName>) -> u64 {
+    match name {
+        None => policy::STAY,
+        Some(PolicyName::Rr) => policy::ROUND_ROBIN,
+        Some(PolicyName::Random) => policy::RANDOM,
+        Some(PolicyName::Pct) => policy::PCT,
+    }
+}
+
+/// Where the trace goes.
+fn output(args: &RecordArgs, program: &Path) -> Result<PathBuf, Failure> {
+    match &args.output {
+        Some(path) if !traces::is_standard(path) && matches!(Format::from_path(path), Ok(Format::Portent)) => {
+            Ok(path.clone())
+        }
+        Some(path) => Err(Failure::usage(
+            format!("{}: a recording is written as a .portent file", path.display()),
+            "give it the ending .portent; `portent convert` makes other formats of it",
+        )),
+        None => {
+            let mut name = program.file_name().map_or_else(|| OsString::from("program"), OsString::from);
+            name.push(".portent");
+            Ok(name.into())
+        }
+    }
+}
+
+fn create(output: &Path) -> Result<Box<dyn TraceSink>, Failure> {
+    traces::create(output, Format::Portent, Dialect::Portent, Layout::default())
+}
+
+/// Turns the recording into a trace that says how it was made.
+fn write(log: &LogFile, target: &Target, plan: &Plan, outcome: &Outcome, output: &Path) -> Result<Converted, Failure> {
+    let mut bar = Bar::new(format!("writing {}", output.display()), Unit::Bytes);
+    let mut sink = create(output)?;
+    let converted = convert::convert(log, &target.directory, &mut *sink, |progress| bar.update(progress))?;
+    drop(bar);
+    let recording = Recording::new(target, plan, outcome, &converted);
+    sink.attach(RECORDING, &recording.to_json()?)?;
+    sink.finish()?;
+    Ok(converted)
+}

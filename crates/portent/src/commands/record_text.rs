@@ -1,0 +1,109 @@
+//! What `portent record` says when the program has ended.
+
+use crate::figures::{count, counted};
+use crate::native::convert::Converted;
+use crate::native::launch::Outcome;
+use crate::native::log_file::LogFile;
+use portent_runtime::log::message;
+use std::path::Path;
+use std::time::Duration;
+
+/// All that there is to tell.
+pub(super) struct Summary<'a> {
+    pub(super) output: &'a Path,
+    pub(super) outcome: &'a Outcome,
+    pub(super) log: &'a LogFile,
+    pub(super) converted: &'a Converted,
+}
+
+/// Messages, each with its label: what was recorded, what happened, what is missing.
+pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'static str, String)> {
+    let Summary { output, outcome, log, converted } = *summary;
+    let survey = &converted.survey;
+    let mut lines = vec![(
+        "recorded",
+        format!(
+            "{}: {} of {}, {}{}; ran {:.2} s, written in {:.2} s",
+            output.display(),
+            counted(survey.events, "event"),
+            counted(survey.threads.len() as u64, "thread"),
+            switches(log.header().switches),
+            size(output, survey.events),
+            outcome.elapsed.as_secs_f64(),
+            converting.as_secs_f64(),
+        ),
+    )];
+    lines.extend(happened(converted));
+    if let Some(damage) = survey.damage {
+        let text = format!(
+            "the recording is damaged at byte {}: {}; the {} before it are in the trace",
+            count(damage.offset as u64),
+            damage.what,
+            counted(survey.events, "event")
+        );
+        lines.push(("warning", text));
+    }
+    if survey.full {
+        lines.push(("warning", "the disk was full: what the program did after that is not in the trace".into()));
+        lines.push(("help", "recordings are made in TMPDIR: set it to a directory with more room".into()));
+    }
+    if log.header().unrecorded > 0 {
+        let events = counted(log.header().unrecorded.into(), "event");
+        lines.push(("warning", format!("{events} could not be put into the trace's order and are missing")));
+    }
+    if outcome.randomised {
+        let text = "the system does not let address randomisation be switched off: a replay may see other addresses";
+        lines.push(("warning", text.into()));
+    }
+    lines.extend(converted.oddities.lines(&converted.names).into_iter().map(|line| ("warning", line)));
+    if survey.threads.len() == 1 && survey.events > 0 {
+        lines.push(("note", "only one thread ran: there is nothing to predict from this trace".into()));
+    }
+    lines
+}
+
+/// What happened to the program: deadlocks, assertions, signals, and what the runtime had to say.
+fn happened(converted: &Converted) -> Vec<(&'static str, String)> {
+    let survey = &converted.survey;
+    let mut lines = Vec::new();
+    if let Some(waiting) = &converted.deadlock {
+        let threads: String = waiting.iter().map(|thread| format!("\n  {}", thread.sentence())).collect();
+        lines.push(("deadlock", format!("no thread can go on:{threads}")));
+    }
+    let mut told: Vec<String> = Vec::new();
+    for message in &survey.messages {
+        let place = converted.symbols.place(message.pc);
+        let thread = survey.thread_name(message.thread);
+        let (label, text) = match message.kind {
+            message::ASSERTION => ("assertion", format!("{thread} failed at {place}: {}", message.text)),
+            message::ABORT => ("abort", format!("{thread} gave up at {place}")),
+            _ if message.pc == 0 => ("warning", message.text.clone()),
+            _ => ("warning", format!("{}, at {place}", message.text)),
+        };
+        if !told.contains(&text) {
+            told.push(text.clone());
+            lines.push((label, text));
+        }
+    }
+    if let Some(fatal) = survey.fatal {
+        let signal = signal_hook::low_level::signal_name(fatal.signal as i32).unwrap_or("a signal");
+        // The address of the instruction itself, where other places are behind their call.
+        let place = converted.symbols.place(fatal.pc.wrapping_add(1));
+        let thread = survey.thread_name(fatal.thread);
+        lines.push(("signal", format!("{signal} in {thread} at {place}, address {:#x}", fatal.address)));
+    }
+    lines
+}
+
+fn switches(switches: u64) -> String {
+    if switches == 1 { "1 switch".into() } else { format!("{} switches", count(switches)) }
+}
+
+/// How large the trace is; what it says about the run as a whole would make a short one look worse than it is.
+fn size(output: &Path, events: u64) -> String {
+    match output.metadata() {
+        Ok(found) if events >= 10_000 => format!(", {:.1} bytes per event", found.len() as f64 / events as f64),
+        Ok(found) => format!(", {} KB", count(found.len().div_ceil(1000))),
+        Err(_) => String::new(),
+    }
+}

@@ -1,0 +1,176 @@
+//! `portent replay`: runs a recorded program again, as a schedule says, until the finding is seen.
+
+use super::print;
+use crate::args::{DebuggerName, ReplayArgs};
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::figures::{count, counted};
+use crate::native::examine;
+use crate::native::finding::Findings;
+use crate::native::launch::Target;
+use crate::native::recording::Recording;
+use crate::native::replay::{Replay, Run, Script, Wanted};
+use crate::native::schedule::{Schedule, ScheduleGoal};
+use crate::terminal;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Replays, and says what was seen.
+pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
+    let Some(recording) = Recording::load(&args.trace)? else {
+        return Err(Failure::usage(
+            format!("{}: does not say which program it was recorded from", args.trace.display()),
+            "only traces that `portent record` wrote can be replayed",
+        ));
+    };
+    let original = Run::load(&args.trace)?;
+    let (name, schedule, wanted) = what(args, &original)?;
+    let target = target(args, &recording)?;
+    if args.program.is_empty() {
+        for (path, why) in recording.changed() {
+            terminal::message("warning", &format!("{} {why}: the replay may go another way", path.display()));
+        }
+    }
+    let limit = args.debugger.is_none().then(|| Duration::from_secs_f64(args.timeout));
+    let script = Script {
+        recording: &recording,
+        original: &original,
+        target,
+        schedule,
+        wanted,
+        limit,
+        trap: args.debugger.is_some(),
+    };
+    let mut tally = Tally::default();
+    for _ in 0..args.times.get() {
+        tally.add(script.run()?);
+    }
+    let shown = tally.hits == tally.runs;
+    print(&tally.text(&name, &script.wanted, &script))?;
+    Ok(match script.wanted {
+        Wanted::Same if shown => ExitCode::NothingFound,
+        Wanted::Same => ExitCode::Findings,
+        _ if tally.hits > 0 => ExitCode::Findings,
+        _ => ExitCode::NothingFound,
+    })
+}
+
+/// What to replay: its name, its schedule, and what is to be seen.
+fn what(args: &ReplayArgs, original: &Run) -> Result<(String, Schedule, Wanted), Failure> {
+    if let Some(id) = &args.finding {
+        let path = args.findings.clone().unwrap_or_else(|| beside(&args.trace));
+        let (schedule, wanted) = Findings::load(&path)?.get(id)?.script(original)?;
+        return Ok((id.clone(), schedule, wanted));
+    }
+    if let Some(path) = &args.schedule {
+        let name = path.display().to_string();
+        let help = "`portent replay --help` says how a schedule is written";
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("{name}: {error}"), help))?;
+        let schedule = Schedule::parse(&text, &name)?;
+        let wanted = match schedule.goal {
+            ScheduleGoal::None => Wanted::Anything,
+            ScheduleGoal::Race(_) => Wanted::Race,
+            ScheduleGoal::Deadlock(_) => Wanted::Deadlock,
+        };
+        return Ok((name, schedule, wanted));
+    }
+    Ok(("the recorded schedule".into(), original.schedule(), Wanted::Same))
+}
+
+/// Where the findings of a trace are, unless said otherwise.
+pub(crate) fn beside(trace: &Path) -> PathBuf {
+    trace.with_extension("findings.json")
+}
+
+fn target(args: &ReplayArgs, recording: &Recording) -> Result<Target, Failure> {
+    let mut target = recording.target();
+    if let Some(program) = args.program.first() {
+        target.program = examine::find(program, &std::env::current_dir().unwrap_or_default())?;
+        target.arguments = args.program.clone();
+    }
+    examine::examine(&target.program)?;
+    target.silent = args.times.get() > 1;
+    if let Some(DebuggerName::Gdb) = args.debugger {
+        let words = [
+            "gdb",
+            "-q",
+            "-ex",
+            "set startup-with-shell off",
+            "-ex",
+            "handle SIGTRAP stop print nopass",
+            "-ex",
+            "run",
+            "--args",
+        ];
+        target.wrapper = words.map(OsString::from).to_vec();
+        terminal::message(
+            "gdb",
+            "stops where the schedule is done; `thread apply all backtrace` shows who stands where",
+        );
+    }
+    Ok(target)
+}
+
+/// What several replays showed.
+#[derive(Default)]
+struct Tally {
+    runs: u32,
+    hits: u32,
+    evidence: Vec<String>,
+    events: usize,
+    /// How the program failed, and how often so.
+    failures: BTreeMap<String, u32>,
+    /// Where replays diverged, and how often there.
+    diverged: BTreeMap<String, u32>,
+}
+
+impl Tally {
+    fn add(&mut self, replay: Replay) {
+        self.runs += 1;
+        self.hits += u32::from(replay.hit);
+        self.events = replay.run.events.len();
+        if replay.hit && self.evidence.is_empty() {
+            self.evidence = replay.evidence;
+        }
+        for (place, told) in [(&mut self.failures, replay.failed), (&mut self.diverged, replay.diverged)] {
+            if let Some(told) = told {
+                *place.entry(told).or_default() += 1;
+            }
+        }
+    }
+
+    fn text(&self, name: &str, wanted: &Wanted, script: &Script<'_>) -> String {
+        let of = format!("{} of {}", count(self.hits.into()), counted(self.runs.into(), "replay"));
+        let mut text = match wanted {
+            Wanted::Same if self.hits == self.runs => {
+                format!("identical in {of}: {}\n", counted(self.events as u64, "event"))
+            }
+            Wanted::Same => format!("{name}: identical in {of}\n"),
+            Wanted::Anything => format!("{name}: replayed {}\n", counted(self.runs.into(), "time")),
+            _ if self.hits > 0 => format!("{name}: shown in {of}\n"),
+            _ => format!("{name}: not shown in {}\n", counted(self.runs.into(), "replay")),
+        };
+        for line in &self.evidence {
+            text.push_str(&format!("  {line}\n"));
+        }
+        let times = |times: u32| if self.runs == 1 { String::new() } else { format!(" ({times} of {})", self.runs) };
+        for (told, often) in &self.failures {
+            if !self.evidence.contains(told) {
+                text.push_str(&format!("  the program failed: {told}{}\n", times(*often)));
+            }
+        }
+        for (told, often) in &self.diverged {
+            text.push_str(&format!("  diverged{}: {told}\n", times(*often)));
+        }
+        if self.hits == 0 && self.diverged.is_empty() && !matches!(wanted, Wanted::Same | Wanted::Anything) {
+            let events: u64 = script.schedule.steps.iter().map(|step| step.1).sum();
+            text.push_str(&format!(
+                "  all {} of the schedule were executed as predicted, without the effect\n",
+                counted(events, "event")
+            ));
+        }
+        text
+    }
+}

@@ -1,0 +1,183 @@
+//! Locks as the trace's readers will see them: who holds what.
+//!
+//! The rules are those of the lowering in portent-trace. A lock that breaks them, because somebody else gave it back or
+//! took it while it was held, is *handed over* from then on: its releases and acquires become tokens that keep the recorded
+//! order. That is less than a lock (other orders are not explored), and never wrong.
+
+use super::oddities::Oddity;
+use super::sync::Step;
+use portent_trace::{InputOp, LocId, Mode, ObjectClass, Problem};
+
+/// A thread that holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holding {
+    pub(crate) thread: u32,
+    pub(crate) mode: Mode,
+    /// Where it took the lock.
+    pub(crate) at: LocId,
+    depth: u32,
+}
+
+/// A lock, or the guard of a once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lock {
+    pub(super) id: u32,
+    pub(super) name: String,
+    instances: u32,
+    exclusive: Option<Holding>,
+    shared: Vec<Holding>,
+    /// Depths at which waiting threads will take it back.
+    released_at: Vec<(u32, u32)>,
+    once_done: bool,
+    handed_over: Option<Handing>,
+}
+
+/// A lock whose recorded order is all that is kept.
+#[derive(Clone, Debug, Default)]
+struct Handing {
+    /// The token of the last release, and whether somebody has received it.
+    token: Option<(u32, bool)>,
+    tokens: u32,
+}
+
+impl Lock {
+    pub(super) fn new(id: u32, name: String) -> Lock {
+        Lock { id, name, instances: 1, ..Lock::default() }
+    }
+
+    /// Who holds it.
+    pub(super) fn holders(&self) -> impl Iterator<Item = Holding> + '_ {
+        self.exclusive.iter().chain(&self.shared).copied()
+    }
+
+    fn others_exclude(&self, thread: u32, mode: Mode) -> bool {
+        let shared = self.shared.iter().filter(|_| mode == Mode::Exclusive);
+        self.exclusive.iter().chain(shared).any(|holding| holding.thread != thread)
+    }
+
+    fn holding(&mut self, thread: u32, mode: Mode) -> Option<&mut Holding> {
+        match mode {
+            Mode::Exclusive => self.exclusive.as_mut().filter(|holding| holding.thread == thread),
+            Mode::Shared => self.shared.iter_mut().find(|holding| holding.thread == thread),
+        }
+    }
+
+    fn acquire(&mut self, thread: u32, mode: Mode, depth: u32, at: LocId) -> bool {
+        if self.others_exclude(thread, mode) {
+            return false;
+        }
+        if let Some(holding) = self.holding(thread, mode) {
+            holding.depth = holding.depth.saturating_add(depth);
+            return true;
+        }
+        let holding = Holding { thread, mode, at, depth };
+        match mode {
+            Mode::Exclusive => self.exclusive = Some(holding),
+            Mode::Shared => self.shared.push(holding),
+        }
+        true
+    }
+
+    fn release(&mut self, thread: u32, mode: Mode) -> bool {
+        let Some(holding) = self.holding(thread, mode) else { return false };
+        holding.depth -= 1;
+        if holding.depth == 0 {
+            self.drop_holding(thread, mode);
+        }
+        true
+    }
+
+    fn drop_holding(&mut self, thread: u32, mode: Mode) {
+        match mode {
+            Mode::Exclusive => self.exclusive = None,
+            Mode::Shared => self.shared.retain(|holding| holding.thread != thread),
+        }
+    }
+
+    fn release_all(&mut self, thread: u32) -> bool {
+        let Some(&mut Holding { depth, .. }) = self.holding(thread, Mode::Exclusive) else { return false };
+        self.drop_holding(thread, Mode::Exclusive);
+        self.released_at.push((thread, depth));
+        true
+    }
+
+    fn acquire_all(&mut self, thread: u32, at: LocId) -> bool {
+        let Some(waiting) = self.released_at.iter().rposition(|(waiter, _)| *waiter == thread) else { return false };
+        if self.others_exclude(thread, Mode::Exclusive) {
+            return false;
+        }
+        let (_, depth) = self.released_at.swap_remove(waiting);
+        self.acquire(thread, Mode::Exclusive, depth, at)
+    }
+
+    /// The operation and object that stand for `op` in the trace.
+    pub(super) fn step(&mut self, op: InputOp, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+        use InputOp::*;
+        let (thread, at) = (step.thread, step.at);
+        if op == OnceBegin && self.once_done && self.exclusive.is_none() {
+            // Initialised again: another once at the same place.
+            self.instances += 1;
+            let name = format!("{}#{}", self.name, self.instances);
+            let id = step.names.intern(ObjectClass::Lock, name.as_bytes())?;
+            *self = Lock { id, name: std::mem::take(&mut self.name), instances: self.instances, ..Lock::default() };
+        }
+        if self.handed_over.is_some() {
+            return self.hand_over(op, step);
+        }
+        let fits = match op {
+            Acquire | OnceBegin => self.acquire(thread, Mode::Exclusive, 1, at),
+            AcquireShared => self.acquire(thread, Mode::Shared, 1, at),
+            Release => self.release(thread, Mode::Exclusive),
+            ReleaseShared => self.release(thread, Mode::Shared),
+            ReleaseAll => self.release_all(thread),
+            AcquireAll => self.acquire_all(thread, at),
+            // A try can fail because the thread itself holds the lock. That orders nothing.
+            Busy if !self.others_exclude(thread, Mode::Exclusive) => return step.nothing(None),
+            BusyShared if !self.others_exclude(thread, Mode::Shared) => return step.nothing(None),
+            OnceEnd if self.once_done || self.holding(thread, Mode::Exclusive).is_none() => {
+                return step.nothing(Some(Oddity::Once));
+            }
+            OnceEnd => {
+                self.once_done = true;
+                self.release(thread, Mode::Exclusive)
+            }
+            OncePass if !self.once_done || self.others_exclude(thread, Mode::Exclusive) => {
+                return step.nothing(Some(Oddity::Once));
+            }
+            _ => true,
+        };
+        if fits {
+            return Ok((op, self.id));
+        }
+        step.odd(Oddity::HandedOver);
+        self.handed_over = Some(Handing::default());
+        self.hand_over(op, step)
+    }
+
+    fn hand_over(&mut self, op: InputOp, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+        use InputOp::*;
+        let Some(handing) = &mut self.handed_over else { return step.nothing(None) };
+        match op {
+            Release | ReleaseShared | ReleaseAll | OnceEnd => {
+                let token = match handing.token {
+                    Some((token, false)) => token,
+                    _ => {
+                        handing.tokens += 1;
+                        let name = format!("{} handed over #{}", self.name, handing.tokens);
+                        step.names.intern(ObjectClass::Token, name.as_bytes())?
+                    }
+                };
+                handing.token = Some((token, false));
+                Ok((Send, token))
+            }
+            Acquire | AcquireShared | AcquireAll | OnceBegin | OncePass => match &mut handing.token {
+                Some((token, received)) => {
+                    *received = true;
+                    Ok((Receive, *token))
+                }
+                None => step.nothing(None),
+            },
+            _ => step.nothing(None),
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Synchronisation as the trace's readers will see it: every event that is no access, made to fit.
+//!
+//! Mirrors the rules of the lowering in portent-trace for threads, tokens, conditions, semaphores, barriers and blocks;
+//! locks are next door. What breaks a rule is counted as an [`Oddity`] and becomes a send that nobody receives. What begins
+//! anew at the same address (a semaphore that is initialised again) becomes a new object.
+
+use super::locks::Lock;
+use super::oddities::{Oddities, Oddity};
+use portent_trace::{InputOp, LocId, Names, ObjectClass, Problem};
+use rustc_hash::FxHashMap;
+
+/// An event on its way into the trace.
+pub(super) struct Step<'a> {
+    pub(super) thread: u32,
+    /// Its number.
+    pub(super) index: u64,
+    pub(super) at: LocId,
+    pub(super) names: &'a mut Names,
+    pub(super) oddities: &'a mut Oddities,
+}
+
+impl Step<'_> {
+    pub(super) fn odd(&mut self, oddity: Oddity) {
+        self.oddities.add(oddity, self.at);
+    }
+    /// An event that orders nothing.
+    pub(super) fn nothing(&mut self, oddity: Option<Oddity>) -> Result<(InputOp, u32), Problem> {
+        if let Some(oddity) = oddity {
+            self.odd(oddity);
+        }
+        Ok((InputOp::Send, self.names.intern(ObjectClass::Token, b"nobody")?))
+    }
+}
+
+/// Where an object is: its class, its region and its place there.
+pub(super) type Key = (ObjectClass, u32, u64);
+
+#[derive(Debug)]
+struct Semaphore {
+    id: u32,
+    name: String,
+    instances: u32,
+    count: u64,
+    used: bool,
+}
+
+#[derive(Debug, Default)]
+struct Barrier {
+    id: u32,
+    inside: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Token {
+    id: u32,
+    sent: bool,
+    received: bool,
+    instances: u32,
+}
+
+/// What is known about a thread.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    /// It was forked, has run or was joined.
+    known: bool,
+    asleep_on: Option<u32>,
+    blocks: Vec<u32>,
+}
+
+/// All synchronisation objects.
+#[derive(Debug, Default)]
+pub(super) struct Sync {
+    index: FxHashMap<Key, usize>,
+    locks: Vec<Lock>,
+    conditions: Vec<u32>,
+    semaphores: Vec<Semaphore>,
+    barriers: Vec<Barrier>,
+    tokens: FxHashMap<(u64, u64), Token>,
+    threads: Vec<Thread>,
+}
+
+impl Sync {
+    /// The lock at a place, if an event was there before.
+    pub(super) fn lock(&self, region: u32, offset: u64) -> Option<&Lock> {
+        self.index.get(&(ObjectClass::Lock, region, offset)).map(|&at| &self.locks[at])
+    }
+    /// Whether an object is known, so that it needs no name.
+    pub(super) fn knows(&self, key: Key) -> bool {
+        self.index.contains_key(&key)
+    }
+
+    /// A new object of one of the classes that have an address.
+    pub(super) fn add(&mut self, key: Key, name: String, names: &mut Names) -> Result<(), Problem> {
+        let class = key.0;
+        let name = free_name(names, class, name);
+        let id = names.intern(class, name.as_bytes())?;
+        let at = match class {
+            ObjectClass::Lock => {
+                self.locks.push(Lock::new(id, name));
+                self.locks.len()
+            }
+            ObjectClass::Condition => {
+                self.conditions.push(id);
+                self.conditions.len()
+            }
+            ObjectClass::Semaphore => {
+                self.semaphores.push(Semaphore { id, name, instances: 1, count: 0, used: false });
+                self.semaphores.len()
+            }
+            _ => {
+                self.barriers.push(Barrier { id, inside: Vec::new() });
+                self.barriers.len()
+            }
+        };
+        self.index.insert(key, at - 1);
+        Ok(())
+    }
+
+    fn thread(&mut self, thread: u32) -> &mut Thread {
+        let thread = thread as usize;
+        if thread >= self.threads.len() {
+            self.threads.resize(thread + 1, Thread::default());
+        }
+        &mut self.threads[thread]
+    }
+
+    /// A thread has an event: it can no longer be forked.
+    pub(super) fn runs(&mut self, thread: u32) {
+        self.thread(thread).known = true;
+    }
+
+    /// An operation on an object that was added. The value is the count of a semaphore.
+    pub(super) fn step(
+        &mut self,
+        op: InputOp,
+        key: Key,
+        value: Option<u64>,
+        step: &mut Step<'_>,
+    ) -> Result<(InputOp, u32, Option<i64>), Problem> {
+        let at = self.index[&key];
+        let (op, object) = match key.0 {
+            ObjectClass::Lock => self.locks[at].step(op, step)?,
+            ObjectClass::Condition => {
+                let condition = self.conditions[at];
+                let asleep = &mut self.thread(step.thread).asleep_on;
+                match op {
+                    InputOp::Sleep => *asleep = Some(condition),
+                    InputOp::Wake | InputOp::TimeOut => {
+                        if asleep.take_if(|slept_on| *slept_on == condition).is_none() {
+                            let (op, object) = step.nothing(Some(Oddity::Wake))?;
+                            return Ok((op, object, None));
+                        }
+                    }
+                    _ => {}
+                }
+                (op, condition)
+            }
+            ObjectClass::Semaphore => return self.semaphores[at].step(op, value, step),
+            _ => {
+                let barrier = &mut self.barriers[at];
+                let inside = barrier.inside.iter().position(|&thread| thread == step.thread);
+                match (op, inside) {
+                    (InputOp::Arrive, _) => barrier.inside.push(step.thread),
+                    (_, Some(at)) => drop(barrier.inside.swap_remove(at)),
+                    (_, None) => {
+                        let (op, object) = step.nothing(Some(Oddity::Barrier))?;
+                        return Ok((op, object, None));
+                    }
+                }
+                (op, barrier.id)
+            }
+        };
+        Ok((op, object, None))
+    }
+
+    pub(super) fn fork(&mut self, child: Option<u32>, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+        match child {
+            Some(child) if !self.thread(child).known => {
+                self.thread(child).known = true;
+                Ok((InputOp::Fork, child))
+            }
+            _ => step.nothing(Some(Oddity::Fork)),
+        }
+    }
+
+    /// A join of a thread whose last event has this number, if it has one.
+    pub(super) fn join(
+        &mut self,
+        child: Option<u32>,
+        last: Option<u64>,
+        step: &mut Step<'_>,
+    ) -> Result<(InputOp, u32), Problem> {
+        match child {
+            Some(child) if child != step.thread && last.is_none_or(|last| last < step.index) => {
+                self.thread(child).known = true;
+                Ok((InputOp::Join, child))
+            }
+            _ => step.nothing(Some(Oddity::Join)),
+        }
+    }
+
+    pub(super) fn send(&mut self, address: u64, value: u64, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+        let instances = match self.tokens.get_mut(&(address, value)) {
+            Some(token) if !token.received => {
+                token.sent = true;
+                return Ok((InputOp::Send, token.id));
+            }
+            // Everybody who received it did so before: this is another one.
+            Some(token) => token.instances + 1,
+            None => 1,
+        };
+        let again = if instances > 1 { format!("#{instances}") } else { String::new() };
+        let name = format!("chan {address:#x}:{value}{again}");
+        let id = step.names.intern(ObjectClass::Token, name.as_bytes())?;
+        self.tokens.insert((address, value), Token { id, sent: true, received: false, instances });
+        Ok((InputOp::Send, id))
+    }
+
+    pub(super) fn receive(&mut self, address: u64, value: u64, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+        match self.tokens.get_mut(&(address, value)) {
+            Some(token) if token.sent => {
+                token.received = true;
+                Ok((InputOp::Receive, token.id))
+            }
+            _ => step.nothing(Some(Oddity::Token)),
+        }
+    }
+
+    pub(super) fn begin(&mut self, name: &str, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+        let block = step.names.intern(ObjectClass::Block, name.as_bytes())?;
+        self.thread(step.thread).blocks.push(block);
+        Ok((InputOp::Begin, block))
+    }
+
+    pub(super) fn end(&mut self, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+        match self.thread(step.thread).blocks.pop() {
+            Some(block) => Ok((InputOp::End, block)),
+            None => step.nothing(Some(Oddity::Block)),
+        }
+    }
+}
+
+impl Semaphore {
+    fn step(
+        &mut self,
+        op: InputOp,
+        value: Option<u64>,
+        step: &mut Step<'_>,
+    ) -> Result<(InputOp, u32, Option<i64>), Problem> {
+        let mut told = None;
+        let fits = match op {
+            InputOp::SemaphoreInit => {
+                told = value.and_then(|count| i64::try_from(count).ok());
+                if self.used && told.is_some() {
+                    self.instances += 1;
+                    let name = format!("{}#{}", self.name, self.instances);
+                    self.id = step.names.intern(ObjectClass::Semaphore, name.as_bytes())?;
+                }
+                self.count = value.filter(|_| told.is_some()).unwrap_or(self.count);
+                told.is_some()
+            }
+            InputOp::Post => {
+                self.count += 1;
+                true
+            }
+            InputOp::SemaphoreWait if self.count > 0 => {
+                self.count -= 1;
+                true
+            }
+            InputOp::SemaphoreWait => false,
+            _ => self.count == 0,
+        };
+        if !fits {
+            let (op, object) = step.nothing(Some(Oddity::Semaphore))?;
+            return Ok((op, object, None));
+        }
+        self.used = true;
+        Ok((op, self.id, told))
+    }
+}
+
+/// A name that no other object of the class has.
+fn free_name(names: &Names, class: ObjectClass, name: String) -> String {
+    let table = names.table(class);
+    let taken = |name: &String| table.lookup(name.as_bytes()).is_some();
+    if !taken(&name) {
+        return name;
+    }
+    (2u64..).map(|n| format!("{name}@{n}")).find(|name| !taken(name)).unwrap_or(name)
+}

@@ -1,0 +1,127 @@
+//! Bugs that hardly ever happen natively, made to happen every time by a schedule of a few lines.
+
+use crate::build::{Builder, build, portent, unsupported};
+use crate::check::{LIMIT, record};
+use crate::program::Program;
+use crate::run::{Outcome, run, skipped};
+use crate::scratch_directory;
+use crate::trace::{Contents, read};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// A recorded program and a schedule for it.
+struct Forced {
+    directory: TempDir,
+    trace: PathBuf,
+    text: String,
+}
+
+impl Forced {
+    /// Records a program and makes a schedule out of what is in the trace.
+    fn new(file: &str, schedule: impl Fn(&Contents) -> String) -> Forced {
+        let program = Program::named(file);
+        let (built, directory) = (build(&program, Builder::Portent).unwrap(), scratch_directory());
+        let recorded = record(&program, &built, directory.path(), &[]).unwrap_or_else(|error| panic!("{error}"));
+        let text = schedule(&read(&recorded.trace).unwrap());
+        std::fs::write(directory.path().join("schedule"), &text).unwrap();
+        Forced { directory, trace: recorded.trace, text }
+    }
+
+    /// Replays it. The program's own output is there only if it is replayed once.
+    fn replay(&self, times: u32) -> Outcome {
+        let mut command = portent();
+        command.arg("replay").arg(&self.trace).args(["--schedule", "schedule", "--times", &times.to_string()]);
+        let mut outcome = run(&mut command, self.directory.path(), "", 2 * LIMIT);
+        outcome.command = format!("{}\n--- schedule\n{}", outcome.command, self.text);
+        outcome
+    }
+
+    /// The goal is seen every time.
+    fn shows(&self, times: u32) {
+        let outcome = self.replay(times);
+        assert!(outcome.exited_with(1), "a replay that shows its goal ends with status 1\n{}", outcome.describe());
+        assert!(outcome.out().contains(&format!("shown in {times} of {times} replays")), "{}", outcome.describe());
+    }
+
+    /// The program prints this every time.
+    fn prints(&self, line: &str, times: u32) {
+        for _ in 0..times {
+            let outcome = self.replay(1);
+            assert!(outcome.out().lines().any(|printed| printed == line), "expected {line}\n{}", outcome.describe());
+        }
+    }
+}
+
+#[test]
+fn a_lost_update_happens_100_times_of_100() {
+    if let Some(why) = unsupported() {
+        return skipped("lost update", &why);
+    }
+    let forced = Forced::new("bug_lost_update.c", |trace| {
+        // Both threads have read 0; now both are about to write 1.
+        format!(
+            "# main starts both\nT0 {}\n# each reads\nT1 {}\nT2 {}\ngoal race T1 T2\n",
+            trace.before("T0", "join", "T1*", 0),
+            trace.before("T1", "w", "counter*", 0),
+            trace.before("T2", "w", "counter*", 0),
+        )
+    });
+    forced.shows(100);
+    forced.prints("counter 1", 20);
+}
+
+#[test]
+fn a_deadlock_of_two_locks_happens_100_times_of_100() {
+    if let Some(why) = unsupported() {
+        return skipped("AB-BA deadlock", &why);
+    }
+    let forced = Forced::new("bug_abba.c", |trace| {
+        format!(
+            "T0 {}\n# each has its first lock\nT1 {}\nT2 {}\ngoal deadlock T1 T2\n",
+            trace.before("T0", "join", "T1*", 0),
+            trace.before("T1", "acq", "*", 1),
+            trace.before("T2", "acq", "*", 1),
+        )
+    });
+    forced.shows(100);
+    let once = forced.replay(1);
+    assert!(!once.out().contains("110 90"), "the program came to its end\n{}", once.describe());
+    assert!(once.out().contains("accounts[0].lock") && once.out().contains("accounts[1].lock"), "{}", once.describe());
+}
+
+/// The outcome follows from the order alone, without a goal.
+#[test]
+fn the_unfinished_thing_is_seen_and_the_balance_goes_negative_when_the_schedule_says_so() {
+    if let Some(why) = unsupported() {
+        return skipped("publication and check-then-act", &why);
+    }
+    let forced = Forced::new("bug_publication.c", |trace| {
+        let published = trace.before("T1", "w.sc", "published*", 0) + 1;
+        let reader = trace.count("T2");
+        format!("T0 {}\nT1 {published}\nT2 {reader}\n", trace.before("T0", "join", "T1*", 0))
+    });
+    forced.prints("saw 7", 20);
+
+    let forced = Forced::new("bug_check_then_act.c", |trace| {
+        // In the recorded run, whoever comes second sees too little: take the length of the first's check for both.
+        let first = if trace.count("T1") >= trace.count("T2") { "T1" } else { "T2" };
+        let checked = trace.before(first, "rel", "lock*", 0) + 1;
+        format!("T0 {}\nT1 {checked}\nT2 {checked}\n", trace.before("T0", "join", "T1*", 0))
+    });
+    forced.prints("balance -50", 20);
+}
+
+#[test]
+fn a_schedule_that_cannot_be_followed_is_pointed_out() {
+    if let Some(why) = unsupported() {
+        return skipped("schedules that cannot be followed", &why);
+    }
+    let forced = Forced::new("bug_abba.c", |trace| {
+        // T2 cannot go beyond its first lock, which T1 has by then.
+        let (main, inside) = (trace.before("T0", "join", "T1*", 0), trace.before("T1", "rel", "*", 0));
+        format!("T0 {main}\nT1 {inside}\nT2 {}\n", trace.count("T2"))
+    });
+    let outcome = forced.replay(1);
+    assert!(outcome.out().contains("diverged") && outcome.out().contains("T2"), "{}", outcome.describe());
+    assert!(outcome.out().contains("bug_abba.c:"), "it should say where\n{}", outcome.describe());
+}
