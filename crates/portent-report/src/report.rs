@@ -321,7 +321,7 @@ impl Report {
         let command = extras.replay.as_ref().or(self.settings.replay.as_ref()).filter(|_| replayable);
         Story {
             why: why::sentences(trace, &run.circumstances, &finding, &places, &goals),
-            tsan: tsan::verdict(trace, &finding, racy),
+            tsan: tsan::verdict(trace, &finding, racy, extras.round),
             allocated: allocation_site(&finding.object),
             command: command.map(|command| format!("{command} {}", finding.id)),
             verdict,
