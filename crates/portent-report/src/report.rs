@@ -275,9 +275,8 @@ impl Report {
             let story = self.story(&run, finding, goals, &racy, extras);
             match earlier.get(&story.finding.id).map(|&at| &mut self.stories[at]) {
                 Some(known) if story.verdict.rank() < known.verdict.rank() => {
-                    let round = known.round;
-                    *known = story;
-                    known.round = round;
+                    let (round, tsan) = (known.round, known.tsan);
+                    *known = Story { round, tsan, ..story };
                 }
                 Some(_) => {}
                 None => self.stories.push(story),
