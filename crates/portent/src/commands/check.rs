@@ -20,10 +20,10 @@ use crate::native::subject::{Subject, path_of_round};
 use crate::reports::{self, Filters};
 use crate::terminal::{self, Bar, Unit};
 use portent_order::Model;
-use portent_predict::{Options, Prediction};
-use portent_report::{Extras, Replayed, Report, Settings, json};
+use portent_predict::{BugKind, Finding, Options, Prediction};
+use portent_report::{Extras, Replayed, Report, Settings, Story, json};
 use portent_runtime::plan::{Plan, policy};
-use portent_trace::Progress;
+use portent_trace::{Progress, Trace};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -159,6 +159,9 @@ impl Check<'_> {
                 prediction.partial = None;
                 prediction.may_read.clear();
             }
+            if round > 1 {
+                prediction.findings.retain(|finding| !self.is_reverse(&subject.trace, finding));
+            }
             let (replays, fresh) = self.replay(subject, &prediction, explore, must_show)?;
             new.extend(fresh);
             if must_show {
@@ -272,6 +275,21 @@ impl Check<'_> {
             told.insert(finding.id.clone(), replayed);
         }
         Ok((told, new))
+    }
+
+    /// Whether a finding only leads back: a read that saw one write and could see another was told before, from a run in
+    /// which it saw the other.
+    fn is_reverse(&self, trace: &Trace, finding: &Finding) -> bool {
+        let place = |place: &portent_predict::Place| place.location.map(|at| trace.names().location(at).to_string());
+        let known =
+            |story: &Story| story.places.iter().map(|spot| spot.at.as_ref().map(|at| at.text.clone())).collect();
+        let [read, writer, challenger] = &finding.places[..] else { return false };
+        let reverse: Vec<_> = [read, challenger, writer].map(place).into();
+        finding.kind == BugKind::Nondeterminism
+            && self.report.stories.iter().any(|story| {
+                let told: Vec<Option<String>> = known(story);
+                story.finding.kind == finding.kind && story.finding.object == finding.object && told == reverse
+            })
     }
 
     /// Whether a replay did something that no run before it did.
