@@ -35,13 +35,26 @@ const NEW_RUNS: usize = 8;
 
 /// Checks the program, and says by the exit status what came out.
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
+    let filters = Filters::read(&args.report)?;
+    let started = Instant::now();
+    let (check, failed) = check(args, false)?;
+    check.finish(filters, failed, started)
+}
+
+/// Checks the program, whose output goes nowhere; what there is to report, and whether a recorded run failed.
+pub(crate) fn silently(args: &CheckArgs) -> Result<(Report, bool), Failure> {
+    let (check, failed) = check(args, true)?;
+    Ok((check.report, failed))
+}
+
+fn check(args: &CheckArgs, silent: bool) -> Result<(Check<'_>, bool), Failure> {
     let options = args.search.options()?;
     let models = match args.model {
         None => vec![Model::Reads, Model::Sync],
         Some(name) => vec![name.model()?],
     };
-    let filters = Filters::read(&args.report)?;
-    let (target, nature) = target(args)?;
+    let (mut target, nature) = target(args)?;
+    target.silent = silent;
     let path = output(args, &target.program);
     let settings = Settings {
         input: args.program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
@@ -49,8 +62,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         sources: args.report.sources(&path),
         replay: None,
     };
-    let started = Instant::now();
-    let deadline = started + options.budget.unwrap_or(BUDGET);
+    let deadline = Instant::now() + options.budget.unwrap_or(BUDGET);
     let mut check = Check {
         args,
         options,
@@ -85,7 +97,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         }
         subjects = check.new_subjects(next, &path, round + 1)?;
     }
-    check.finish(filters, failed, started)
+    Ok((check, failed))
 }
 
 fn target(args: &CheckArgs) -> Result<(Target, examine::Nature), Failure> {
