@@ -3,6 +3,7 @@
 //! | flag | why |
 //! |---|---|
 //! | `-O1 -g`, before the user's own, which win | few but all accesses of shared memory; source lines |
+//! | `-fno-inline-functions-called-once` (gcc), before the user's own | functions stay functions: they are the atomic blocks of a program |
 //! | `-fsanitize=thread` | every access becomes a call into the runtime |
 //! | `-fno-omit-frame-pointer` | call stacks |
 //! | `-fno-builtin-memcpy` and others | gcc expands small copies and comparisons into instructions that it does not instrument |
@@ -43,6 +44,9 @@ pub(crate) fn instrumented(
     let (mut before, mut after) = (Vec::new(), Vec::new());
     if compiles {
         before.extend(words("-O1 -g"));
+        if family == Family::Gcc {
+            before.push("-fno-inline-functions-called-once".into());
+        }
         after.extend(compiling(family));
     }
     if request.links == Linking::Nothing {
@@ -130,7 +134,10 @@ mod tests {
     #[test]
     fn the_users_flags_win_over_the_level_and_ours_over_the_rest() {
         let gcc = line("-O3 -c a.c", Family::Gcc);
-        assert!(gcc.starts_with("-O1 -g -O3 -c a.c -fno-omit-frame-pointer "), "{gcc}");
+        assert!(
+            gcc.starts_with("-O1 -g -fno-inline-functions-called-once -O3 -c a.c -fno-omit-frame-pointer "),
+            "{gcc}"
+        );
         assert!(gcc.ends_with(" -fsanitize=thread") && !gcc.contains("/r,t"), "{gcc}");
         let clang = line("-c -- a.c", Family::Clang);
         assert!(clang.starts_with("-O1 -g -c -fno-omit") && clang.ends_with(" -fsanitize=thread -- a.c"), "{clang}");
@@ -147,7 +154,8 @@ mod tests {
         assert_eq!(line("a.o", Family::Clang), format!("{runtime} a.o -fno-sanitize=thread"));
         assert_eq!(line("-r a.o", Family::Clang), "-r a.o -fno-sanitize=thread");
         let both = line("a.c", Family::Gcc);
-        assert!(both.starts_with("-O1 -g -L") && both.ends_with(" -fno-sanitize=thread"), "{both}");
+        assert!(both.starts_with("-O1 -g -fno-inline-functions-called-once -L"), "{both}");
+        assert!(both.ends_with(" -fno-sanitize=thread"), "{both}");
         assert!(line("a.c", Family::Clang).ends_with(" -fno-sanitize=thread -Xclang -fsanitize=thread"));
     }
 
