@@ -122,12 +122,14 @@ impl Lookup {
         !matches!(trace.op(event), Op::Send(_) | Op::Receive(_))
             || !matches!(self.passage(trace, event), Passage::Start | Passage::End)
     }
-    /// A fork's receive comes before the first event of the child, as part of it.
+    /// A fork's receive comes before the first event of the child, as part of it; that event may be one that engines do
+    /// not see, such as a call.
     fn starts(&self, trace: &Trace, receive: EventId) -> bool {
         let next = EventId::new(receive.index() + 1);
+        let input = trace.input_index(receive);
+        let unseen = || trace.skipped_inputs().binary_search_by_key(&input, |skipped| skipped.0).is_ok();
         self.place(trace, receive) == 0
-            && next.index() < trace.len()
-            && trace.input_index(next) == trace.input_index(receive)
+            && ((next.index() < trace.len() && trace.input_index(next) == input) || unseen())
     }
     /// A join is one input event: the end of the child and the receive.
     fn is_join(&self, trace: &Trace, send: EventId, receive: EventId) -> bool {
@@ -154,6 +156,11 @@ mod tests {
         let lookup = Lookup::new(&trace);
         let said: Vec<String> = (0..trace.len()).map(|i| deed(&trace, &lookup, EventId::new(i))).collect();
         assert_eq!(said, ["fork A", "start", "write x", "signal", "pass", "end", "join A"]);
+        let text = "m|fork(A)|1\nA|call(f)|2\nA|w(x)|3\n";
+        let trace = Trace::from_std(text).unwrap();
+        let lookup = Lookup::new(&trace);
+        let said: Vec<String> = (0..trace.len()).map(|i| deed(&trace, &lookup, EventId::new(i))).collect();
+        assert_eq!(said, ["fork A", "start", "write x"]);
         let a = trace.thread(EventId::new(1));
         assert_eq!(lookup.fork_of(&trace, a), Some(EventId::new(0)));
         assert_eq!(lookup.fork_of(&trace, trace.thread(EventId::new(0))), None);

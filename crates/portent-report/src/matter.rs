@@ -67,7 +67,7 @@ pub(crate) fn matters(run: &Run, story: &Story, tail: &[EventId]) -> BTreeMap<Ev
     let involved = |event: EventId| threads.contains(&trace.thread(event));
     let switch =
         |pair: &&[EventId]| trace.thread(pair[0]) != trace.thread(pair[1]) && (involved(pair[0]) || involved(pair[1]));
-    let shown = |event: &&EventId| run.lookup.is_performed(trace, **event);
+    let shown = |event: &&EventId| involved(**event) && run.lookup.is_performed(trace, **event);
     // What comes after the last of the finding's events is not what breaks it.
     let end = match tail.iter().rposition(|event| goals.contains(event)) {
         Some(last) if goals.iter().all(|goal| tail.contains(goal)) => last + 1,

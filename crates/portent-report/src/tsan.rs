@@ -34,7 +34,7 @@ impl Tsan {
             (Tsan::Reports, BugKind::Race) => "would report this race if it watched this run.",
             (Tsan::Reports, _) => "would report a data race on the same object in this run, not this bug.",
             (Tsan::Silent, BugKind::Race) => {
-                "would stay silent on this run: the order in which locks were taken hides the race."
+                "would stay silent on this run: it takes the observed order of locks and atomics for the only one."
             }
             (Tsan::Silent, BugKind::Deadlock) => "does not look for lost wake-ups.",
             (Tsan::Silent, _) => "would stay silent: this run has no data race on the object.",

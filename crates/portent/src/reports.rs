@@ -82,22 +82,10 @@ impl ReportArgs {
         if !self.takes_standard_output() {
             print_as_it_is(&text::page(report, &terminal::look()))?;
         }
-        let outputs: [(&Option<PathBuf>, &dyn Fn() -> Result<String, serde_json::Error>); 4] = [
-            (&self.json, &|| json::document(report)),
-            (&self.sarif, &|| sarif::document(report)),
-            (&self.junit, &|| Ok(junit::document(report))),
-            (&self.html, &|| html::page(report)),
-        ];
-        for (path, document) in outputs {
-            let Some(path) = path else { continue };
-            let document = document().map_err(std::io::Error::from)?;
-            if is_standard(path) {
-                print(&document)?;
-            } else {
-                std::fs::write(path, document).map_err(|error| in_file(path, error))?;
-            }
-        }
-        Ok(())
+        save(self.json.as_deref(), || json::document(report))?;
+        save(self.sarif.as_deref(), || sarif::document(report))?;
+        save(self.junit.as_deref(), || Ok(junit::document(report)))?;
+        save(self.html.as_deref(), || html::page(report))
     }
 }
 
@@ -118,10 +106,41 @@ pub(crate) fn status(report: &Report, errors: bool, strict: bool) -> ExitCode {
     }
 }
 
+/// A path as a word of a shell's command line.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let safe = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !text.is_empty() && text.chars().all(safe) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+fn save(path: Option<&Path>, make: impl FnOnce() -> Result<String, serde_json::Error>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let document = make().map_err(std::io::Error::from)?;
+    if is_standard(path) {
+        return print(&document);
+    }
+    std::fs::write(path, document).map_err(|error| in_file(path, error))
+}
+
 fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|error| in_file(path, error))
 }
 
 fn in_file(path: &Path, error: std::io::Error) -> Failure {
     Failure::Trace(TraceError::whole(error).in_input(&path.display().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_words_of_a_shell() {
+        assert_eq!(quoted(Path::new("a/b-1.portent")), "a/b-1.portent");
+        assert_eq!(quoted(Path::new("it's here")), "'it'\\''s here'");
+    }
 }

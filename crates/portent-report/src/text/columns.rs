@@ -25,7 +25,7 @@ impl Cell {
 /// The orders as indented lines.
 pub(crate) fn orders(orders: &Orders, look: &Look) -> String {
     let side_by_side = look.width >= Look::NARROW && !orders.breaking.is_empty();
-    let width = if side_by_side { (look.width.min(Look::WIDEST) - 5) / 2 } else { look.width.min(80).max(30) - 2 };
+    let width = if side_by_side { (look.width.min(Look::WIDEST) - 5) / 2 } else { look.width.clamp(30, 80) - 2 };
     let mut threads: Vec<&str> = Vec::new();
     for moment in orders.observed.iter().chain(&orders.breaking) {
         if !threads.contains(&moment.thread.as_str()) {
@@ -39,7 +39,7 @@ pub(crate) fn orders(orders: &Orders, look: &Look) -> String {
         ];
         cells.extend(moments.iter().flat_map(|moment| cells_of(moment, &threads, width, look.colours)));
         if moments.iter().filter(|moment| moment.state == State::Next).count() > 1 {
-            cells.push(dim("  both are next: either can come first", width, look.colours));
+            cells.push(dim("  both next, in either order", width, look.colours));
         }
         cells
     };
