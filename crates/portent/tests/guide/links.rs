@@ -36,8 +36,8 @@ pub(crate) fn wrong(root: &Path) -> Vec<String> {
             let (path, heading) = link.split_once('#').unwrap_or((&link, ""));
             let target = if path.is_empty() { page.clone() } else { folder.join(path) };
             // mdBook copies what is below docs/src, and nothing else.
-            let leaves = page.starts_with(&guide)
-                && target.canonicalize().is_ok_and(|target| !target.starts_with(&guide));
+            let leaves =
+                page.starts_with(&guide) && target.canonicalize().is_ok_and(|target| !target.starts_with(&guide));
             if !target.exists() {
                 wrong.push(format!("{}: {link} leads nowhere", page.display()));
             } else if leaves {

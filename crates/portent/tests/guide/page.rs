@@ -113,7 +113,8 @@ fn fits(pattern: &str, line: &str) -> bool {
 
 #[test]
 fn a_page_is_files_and_commands() {
-    let text = "Text.\n```c title=\"a.c\"\nint a;\n```\n```console needs=gdb\n$ gdb \\\n> a  # exits with 3\nhello …\n```\n";
+    let text =
+        "Text.\n```c title=\"a.c\"\nint a;\n```\n```console needs=gdb\n$ gdb \\\n> a  # exits with 3\nhello …\n```\n";
     let command = Command { line: 6, text: "gdb a".into(), status: 3, shown: vec!["hello …".into()] };
     let expected = [
         Step::File { name: "a.c".into(), text: "int a;\n".into() },
