@@ -616,15 +616,17 @@ impl Scheduler {
         None
     }
 
-    /// After the last step every thread of the goal stands before its event: notes what they are about to do.
+    /// After the last step every thread of the goal stands before its event: what they are about to do is noted next. Without
+    /// a goal, this is where a debugger stops.
     fn finish_plan(&mut self) {
         self.following = false;
         self.release_stops();
         record::numbers(note::PLAN_DONE, &[self.step as u64]);
-        if self.goal == goal::NONE {
-            return;
+        if self.goal != goal::NONE {
+            self.goal_seen = true;
+        } else if self.trap {
+            process::trap();
         }
-        self.goal_seen = true;
     }
 
     /// Stops of the plan no longer count.
