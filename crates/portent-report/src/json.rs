@@ -1,4 +1,4 @@
-//! Findings as JSON, schema 1 (docs/findings.schema.json). A field is added, never changed, without a new schema number.
+//! Findings as JSON, schema 1 (docs/src/reference/findings.schema.json). A field is added, never changed, without a new schema number.
 
 use crate::report::{Report, Sourced, Spot, Story, Verdict};
 use crate::words::escaped_json;

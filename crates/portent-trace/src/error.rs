@@ -296,7 +296,7 @@ impl TraceError {
                 "the trace is not one that a program can have made: an event is missing, or events are out of order"
             }
             Problem::UnknownOp { .. } | Problem::BadArgument { .. } | Problem::MissingField { .. } => {
-                "the operations and fields of the STD format are listed in docs/std-format.md"
+                "the operations and fields of the STD format are listed in docs/src/reference/std-format.md"
             }
             Problem::BadVersion { .. } => {
                 "it was written by a newer portent: update this one, or convert the file there"

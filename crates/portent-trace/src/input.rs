@@ -84,7 +84,7 @@ macro_rules! simple_ops {
     };
 }
 
-// The numbers are part of the trace format (docs/trace-format.md): never reuse or change one.
+// The numbers are part of the trace format (docs/src/reference/trace-format.md): never reuse or change one.
 simple_ops! {
     /// `acq(l)`: takes a lock, again if the thread holds it already.
     Acquire = 3, Lock, "acq";

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Our own schema, made strict: a field that the documentation does not know is an error here, though not for readers.
 fn findings_schema() -> Validator {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/findings.schema.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/reference/findings.schema.json");
     let mut schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     fn strict(schema: &mut Value) {
         match schema {

@@ -1,7 +1,7 @@
 //! Trace files: STD text in and out, `.portent` in and out, Parquet out.
 //!
 //! [`open`] and [`open_stdin`] read a trace of any format; [`create`] writes one. The formats are specified in
-//! docs/std-format.md and docs/trace-format.md.
+//! docs/src/reference/std-format.md and docs/src/reference/trace-format.md.
 
 mod create;
 mod open;

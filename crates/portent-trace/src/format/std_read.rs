@@ -1,4 +1,4 @@
-//! Reading STD text (docs/std-format.md): one event per line, `thread|op(object)|location|value`.
+//! Reading STD text (docs/src/reference/std-format.md): one event per line, `thread|op(object)|location|value`.
 //!
 //! Streams through one buffer: memory depends on the names in the file, not on its length, and a line longer than
 //! [`LINE_LIMIT`] is an error rather than an allocation.

@@ -69,7 +69,7 @@ pub(crate) fn portent_file(bytes: &[u8]) {
     as_portent(&with_checksums(bytes));
 }
 
-/// The same bytes, with every checksum of a `.portent` file (docs/trace-format.md) made right, as far as its chunks can
+/// The same bytes, with every checksum of a `.portent` file (docs/src/reference/trace-format.md) made right, as far as its chunks can
 /// be followed.
 fn with_checksums(bytes: &[u8]) -> Vec<u8> {
     fn seal(bytes: &mut [u8], covered: usize) {

@@ -1,4 +1,4 @@
-//! Schedules as text: which thread executes how many events, in order (docs/schedule-format.md).
+//! Schedules as text: which thread executes how many events, in order (docs/src/reference/schedule-format.md).
 //!
 //! ```text
 //! # the lost update

@@ -9,7 +9,7 @@ use crate::error::{Position, Problem, TraceError};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
-/// The kind of attachment that says how a trace was recorded: a JSON document (docs/trace-format.md).
+/// The kind of attachment that says how a trace was recorded: a JSON document (docs/src/reference/trace-format.md).
 pub const RECORDING: u8 = 128;
 /// Kinds of attachments begin here.
 pub(super) const FIRST_KIND: u8 = 128;

@@ -1,4 +1,4 @@
-//! The `.portent` trace format, version 1 (docs/trace-format.md): chunked, compressed, seekable, crash-safe.
+//! The `.portent` trace format, version 1 (docs/src/reference/trace-format.md): chunked, compressed, seekable, crash-safe.
 //!
 //! A file is a header, a sequence of chunks that each carry their own checksums, an index and a trailer. Every events
 //! chunk can be decoded on its own once the definitions (names) before it are known. A writer that dies leaves a file
