@@ -76,7 +76,7 @@ pub(crate) fn list(words: &[String]) -> String {
 }
 
 /// Text broken into lines of at most `width` characters, at blanks where there are some.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = vec![String::new()];
     let mut used = 0;

@@ -26,9 +26,14 @@ pub(crate) fn arguments(line: &[OsString]) -> Option<(Language, &[OsString])> {
     }
 }
 
-/// Builds a program of one C file, as `portent cc -o PROGRAM SOURCE` does.
-pub(crate) fn build(source: &str, program: &str) -> Result<(), Failure> {
+/// Whether C programs can be built at all.
+pub(crate) fn ready() -> Result<(), Failure> {
     library::available()?;
+    Compiler::find(Language::C).map(drop)
+}
+
+/// Builds a program of one C file, as `portent cc -pthread -o PROGRAM SOURCE` does.
+pub(crate) fn build(source: &str, program: &str) -> Result<(), Failure> {
     let compiler = Compiler::find(Language::C)?;
     let arguments = ["-pthread", "-o", program, source].map(OsString::from);
     let said = compiler.run(&flags::instrumented(&arguments, compiler.family()?, library::directory)?)?;

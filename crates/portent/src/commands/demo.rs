@@ -12,6 +12,7 @@ use crate::figures::counted;
 use crate::terminal;
 use clap::Parser;
 use portent_report::text::{self, Look};
+use portent_report::words::wrapped;
 use portent_report::{Report, Story, Tsan, html};
 use portent_trace::TraceError;
 use programs::{Bug, PROGRAMS, Program};
@@ -24,12 +25,13 @@ const INDENT: usize = 3;
 /// Builds, checks and explains all programs.
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     let started = Instant::now();
+    cc::ready()?;
     let folder = Folder::enter(args.keep.as_deref())?;
     let bugs = PROGRAMS.iter().filter(|program| program.bug.is_some()).count();
     print(&format!(
-        "Portent records one run of a program, works out what could go wrong in other interleavings of that run, and\n\
-         replays the program to show it. Here are {bugs} small C programs with a bug that their recorded run does not show,\n\
-         and {} without one.\n",
+        "Portent records one run of a program, works out what could go wrong in other interleavings of it,\n\
+         and replays the program to show that. Here are {bugs} small C programs, each with a bug of which the\n\
+         recorded run shows nothing, and {} without one.\n",
         counted((PROGRAMS.len() - bugs) as u64, "twin"),
     ))?;
     let look = terminal::look();
@@ -144,13 +146,14 @@ fn told(name: &'static str, bug: &Bug, report: &Report, look: &Look) -> (String,
     let mut text = text::story(report, best, &narrower(look));
     let others: Vec<&Story> = report.stories.iter().filter(|story| story.finding.id != best.finding.id).collect();
     if !others.is_empty() {
-        text.push_str(&format!("\nAlso found, other sides of the same bug: {}.\n", in_short(&others)));
+        let more = format!("Also found in this program: {}.", in_short(&others));
+        text.push_str(&format!("\n{}\n", wrapped(&more, narrower(look).width).join("\n")));
     }
-    let replays = best.replayed.as_ref().map(|all| format!("{} of {}", all.hits, all.runs)).unwrap_or_default();
+    let replays = best.replayed.as_ref().map(|all| format!("{} of {} replays", all.hits, all.runs)).unwrap_or_default();
     let tsan = match best.tsan {
-        Tsan::Reports => "reports",
-        Tsan::Silent => "silent",
-        Tsan::MayWarn => "may warn",
+        Tsan::Reports => "report it",
+        Tsan::Silent => "stay silent",
+        Tsan::MayWarn => "perhaps warn",
     };
     let found = format!("{} on {}", best.title(), terminal::printable(&best.finding.object));
     (text, Row { name, found, replays, tsan, good: true })
@@ -179,7 +182,7 @@ fn in_short(stories: &[&Story]) -> String {
 }
 
 fn table(rows: &[Row]) -> String {
-    let heading = ["program", "found", "replays", "ThreadSanitizer, same run"];
+    let heading = ["program", "found", "seen in", "ThreadSanitizer would"];
     let cells = rows.iter().map(|row| [row.name, &row.found, &row.replays, row.tsan]);
     let all: Vec<[&str; 4]> = std::iter::once(heading).chain(cells).collect();
     let width = |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -197,10 +200,9 @@ fn table(rows: &[Row]) -> String {
 fn next(keep: Option<&Path>) -> String {
     let kept = match keep {
         Some(path) => format!(
-            "Programs, runs and reports are in {}: open {}/hidden_race.html, or change there and replay a finding\n\
-             by the command at its end; --debugger gdb stops where it happens.\n\n",
+            "cd {}     has the programs, runs and HTML reports: open one, or replay a finding by the\n{:28}command at its end; --debugger gdb stops where it happens\n",
             path.display(),
-            path.display()
+            ""
         ),
         None => "portent demo --keep DIR     keeps programs, runs and HTML reports, to look at and to replay\n".into(),
     };

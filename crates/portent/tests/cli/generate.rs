@@ -1,4 +1,4 @@
-//! `gen` and `demo`.
+//! `gen`.
 
 use crate::{Place, read};
 use insta::assert_snapshot;
@@ -42,13 +42,4 @@ fn presets_are_listed_and_an_unknown_one_is_refused() {
 #[test]
 fn impossible_settings_are_refused() {
     assert_snapshot!("gen_impossible", Place::new().session("gen --threads 0"));
-}
-
-#[test]
-fn the_demo_shows_what_works_and_leaves_nothing_behind() {
-    let place = Place::new();
-    insta::with_settings!({filters => vec![(r"\d+(\.\d+)? (ms|s)\b", "TIME")]}, {
-        assert_snapshot!("demo", place.session("demo"));
-    });
-    assert_eq!(std::fs::read_dir(place.dir.path()).unwrap().count(), 0);
 }
