@@ -2,7 +2,8 @@
 //!
 //! What threads tell each other through pipes, sockets and event counters that the program made orders them: every write
 //! sends a token, and a read receives all tokens sent on its channel since the last read. A pipe is known by its inode; all
-//! sockets are taken for one channel, which orders more than is needed and never less. What the program was started with
+//! sockets are taken for one channel, and so are pipes and event counters after the first thousand, which orders more than
+//! is needed and never less. FIFOs that the program opens by name are not known. What the program was started with
 //! (its standard output, say) leads elsewhere and orders nothing.
 //!
 //! Every return from such a call is an event, so that the schedule says when it happened.
@@ -65,39 +66,43 @@ fn register(fd: usize) {
 }
 
 /// The channel behind a descriptor, the youngest if its key is used again; none where nothing is ordered.
-fn channel(fd: usize) -> Option<(usize, &'static mut Channel)> {
-    // SAFETY: the holder of the token, and never two of these at once.
-    let channels = unsafe { &mut (&mut *&raw mut CHANNELS)[..COUNT] };
-    let at = match examine(fd) {
-        (SOCKET, _) if fd > 2 => SOCKETS,
+fn channel(fd: usize) -> Option<usize> {
+    // SAFETY: the holder of the token.
+    let channels = unsafe { &(&*&raw const CHANNELS)[..COUNT] };
+    match examine(fd) {
+        (SOCKET, _) if fd > 2 => Some(SOCKETS),
         (FIFO | 0, _) => {
             let key = key(fd);
-            (1..channels.len()).rev().find(|&at| channels[at].key == key)?
+            let found = (1..channels.len()).rev().find(|&at| channels[at].key == key);
+            // When the table is full, the rest are one channel with the sockets.
+            found.or((channels.len() == MOST && fd > 2).then_some(SOCKETS))
         }
-        _ => return None,
-    };
-    Some((at, &mut channels[at]))
+        _ => None,
+    }
 }
 
 /// Before something is sent.
 fn sends(me: &mut Thread, fd: usize, pc: usize) {
-    if let Some((at, channel)) = channel(fd) {
-        let number = channel.sent;
-        channel.sent += 1;
+    if let Some(at) = channel(fd) {
         sched::before(me, state::plain(op::SEND, at, pc));
+        // SAFETY: the holder of the token; looked at only now, as others may have run.
+        let number = unsafe {
+            CHANNELS[at].sent += 1;
+            CHANNELS[at].sent - 1
+        };
         record::valued(me, op::SEND, at, number, pc);
     }
 }
 
 /// After something was received.
 fn received(me: &mut Thread, fd: usize, pc: usize) {
-    if let Some((at, _)) = channel(fd) {
+    if let Some(at) = channel(fd) {
         receive(me, at, pc);
     }
 }
 
 /// Does `work` without the token; `errno` stays as `work` left it.
-fn away<T>(me: &mut Thread, pc: usize, work: impl FnOnce() -> T) -> T {
+pub fn away<T>(me: &mut Thread, pc: usize, work: impl FnOnce() -> T) -> T {
     sched::go_away(me, pc);
     let back = Back(me);
     let result = work();
@@ -196,6 +201,7 @@ fn perform(
             received(me, fd, pc);
             if result > 0 && buffer != 0 {
                 access::write(me, op::WRITE, buffer, (result as usize).min(size), pc);
+                record::read_back(me);
             }
         }
         Does::Polls => receive_everything(me, pc),
@@ -221,10 +227,15 @@ fn receive(me: &mut Thread, at: usize, pc: usize) {
     while let Channel { sent, received, .. } = unsafe { CHANNELS[at] }
         && received < sent
     {
-        // SAFETY: as above.
-        unsafe { CHANNELS[at].received += 1 };
         sched::before(me, state::plain(op::RECEIVE, at, pc));
-        record::valued(me, op::RECEIVE, at, received, pc);
+        // SAFETY: as above.
+        let number = unsafe { CHANNELS[at].received };
+        // SAFETY: as above.
+        if number < unsafe { CHANNELS[at].sent } {
+            // SAFETY: as above.
+            unsafe { CHANNELS[at].received += 1 };
+            record::valued(me, op::RECEIVE, at, number, pc);
+        }
     }
 }
 

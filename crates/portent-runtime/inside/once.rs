@@ -7,7 +7,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{record, sched};
+use crate::{record, sched, sys};
 
 const MOST: usize = 256;
 /// Initialisers that run now; 0 is a free place.
@@ -25,6 +25,9 @@ pub fn in_progress(at: usize) -> bool {
 fn start(at: usize) {
     if let Some(place) = running().iter_mut().find(|place| **place == 0) {
         *place = at;
+    } else {
+        sys::say(&["portent: more initialisers run at a time than fit into a recording: the program is ended\n"]);
+        sys::kill_process()
     }
 }
 

@@ -124,6 +124,7 @@ real! {
     pthread_cond_signal @ "2.3.2" (condition: Ptr) -> i32;
     pthread_cond_broadcast @ "2.3.2" (condition: Ptr) -> i32;
     pthread_barrier_init (barrier: Ptr, attributes: Ptr, count: u32) -> i32;
+    pthread_barrier_destroy (barrier: Ptr) -> i32;
     pthread_barrier_wait (barrier: Ptr) -> i32;
     pthread_once (once: Ptr, routine: Ptr) -> i32;
     sem_init (semaphore: Ptr, shared: i32, value: u32) -> i32;
@@ -132,6 +133,8 @@ real! {
     sem_timedwait (semaphore: Ptr, until: Ptr) -> i32;
     sem_clockwait (semaphore: Ptr, clock: i32, until: Ptr) -> i32;
     sem_post (semaphore: Ptr) -> i32;
+    sem_destroy (semaphore: Ptr) -> i32;
+    sem_close (semaphore: Ptr) -> i32;
     sem_getvalue (semaphore: Ptr, value: *mut i32) -> i32;
     malloc_usable_size (block: Ptr) -> usize;
     __register_atfork (prepare: Ptr, parent: Ptr, child: Ptr, module: Ptr) -> i32;

@@ -206,6 +206,8 @@ pub fn join(me: &mut Thread, pthread: usize, result: *mut Ptr, deadline: Deadlin
     );
     // SAFETY: a thread of the table.
     if unsafe { (*thread(id)).life } != Life::Done {
+        // An event: where the wait ended without a result belongs to the schedule.
+        record::plain(me, op::BRANCH, 0, pc);
         return if me.is_cancelled() { sys::EINTR } else { sys::ETIMEDOUT };
     }
     // SAFETY: passed on; the thread has ended.
