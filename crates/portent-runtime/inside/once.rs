@@ -108,8 +108,11 @@ fn real_guard(which: &'static Real, at: usize) -> i32 {
     unsafe { std::mem::transmute::<Ptr, unsafe extern "C" fn(usize) -> i32>(which.required())(at) }
 }
 
+#[unsafe(link_section = "portent_real")]
 static ACQUIRE: Real = Real::new(b"__cxa_guard_acquire\0");
+#[unsafe(link_section = "portent_real")]
 static RELEASE: Real = Real::new(b"__cxa_guard_release\0");
+#[unsafe(link_section = "portent_real")]
 static ABORT: Real = Real::new(b"__cxa_guard_abort\0");
 
 pub unsafe extern "C-unwind" fn guard_acquire(at: usize, pc: usize) -> i32 {
