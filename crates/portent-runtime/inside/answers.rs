@@ -157,6 +157,7 @@ pub unsafe extern "C-unwind" fn timespec_get(out: *mut sys::Timespec, base: i32,
     if base == UTC && unsafe { clock_gettime(REALTIME, out, pc) } == 0 { UTC } else { 0 }
 }
 
+#[unsafe(link_section = "portent_real")]
 static CLOCK_GETTIME: Real = Real::new(b"clock_gettime\0");
 
 pub unsafe extern "C-unwind" fn clock_gettime(clock: i32, out: *mut sys::Timespec, _pc: usize) -> i32 {
@@ -235,6 +236,7 @@ fn sleep_entry(nanos: i64, pc: usize) -> Option<bool> {
 }
 
 pub unsafe extern "C-unwind" fn nanosleep(time: *const sys::Timespec, left: *mut sys::Timespec, pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"nanosleep\0");
     // SAFETY: the program passes a time.
     let wanted = unsafe { (*time).nanos() };
@@ -262,6 +264,7 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
     left: *mut sys::Timespec,
     pc: usize,
 ) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::versioned(b"clock_nanosleep\0", b"GLIBC_2.17\0");
     const ABSOLUTE: i32 = 1;
     // SAFETY: the program passes a time.
@@ -279,6 +282,7 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
 }
 
 pub unsafe extern "C-unwind" fn usleep(micros: u32, pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"usleep\0");
     if let Some(interrupted) = sleep_entry(i64::from(micros) * 1000, pc) {
         return if interrupted { sys::fail(sys::EINTR) } else { 0 };
@@ -288,6 +292,7 @@ pub unsafe extern "C-unwind" fn usleep(micros: u32, pc: usize) -> i32 {
 }
 
 pub unsafe extern "C-unwind" fn sleep(seconds: u32, pc: usize) -> u32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"sleep\0");
     if let Some(interrupted) = sleep_entry(i64::from(seconds) * 1_000_000_000, pc) {
         return if interrupted { seconds } else { 0 };
@@ -328,6 +333,7 @@ pub unsafe extern "C-unwind" fn getentropy(out: *mut u8, size: usize, pc: usize)
 
 /// `std::random_device::_M_getval()`: reads the processor's generator without asking the kernel.
 pub unsafe extern "C-unwind" fn random_device(device: Ptr, _pc: usize) -> u32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"_ZNSt13random_device9_M_getvalEv\0");
     // SAFETY: libstdc++'s function.
     let drawn = unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn(Ptr) -> u32>(REAL.required())(device) };

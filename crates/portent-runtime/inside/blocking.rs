@@ -2,7 +2,8 @@
 //!
 //! What threads tell each other through pipes, sockets and event counters that the program made orders them: every write
 //! sends a token, and a read receives all tokens sent on its channel since the last read. A pipe is known by its inode; all
-//! sockets are taken for one channel, which orders more than is needed and never less. What the program was started with
+//! sockets are taken for one channel, and so are pipes and event counters after the first thousand, which orders more than
+//! is needed and never less. FIFOs that the program opens by name are not known. What the program was started with
 //! (its standard output, say) leads elsewhere and orders nothing.
 //!
 //! Every return from such a call is an event, so that the schedule says when it happened.
@@ -65,39 +66,43 @@ fn register(fd: usize) {
 }
 
 /// The channel behind a descriptor, the youngest if its key is used again; none where nothing is ordered.
-fn channel(fd: usize) -> Option<(usize, &'static mut Channel)> {
-    // SAFETY: the holder of the token, and never two of these at once.
-    let channels = unsafe { &mut (&mut *&raw mut CHANNELS)[..COUNT] };
-    let at = match examine(fd) {
-        (SOCKET, _) if fd > 2 => SOCKETS,
+fn channel(fd: usize) -> Option<usize> {
+    // SAFETY: the holder of the token.
+    let channels = unsafe { &(&*&raw const CHANNELS)[..COUNT] };
+    match examine(fd) {
+        (SOCKET, _) if fd > 2 => Some(SOCKETS),
         (FIFO | 0, _) => {
             let key = key(fd);
-            (1..channels.len()).rev().find(|&at| channels[at].key == key)?
+            let found = (1..channels.len()).rev().find(|&at| channels[at].key == key);
+            // When the table is full, the rest are one channel with the sockets.
+            found.or((channels.len() == MOST && fd > 2).then_some(SOCKETS))
         }
-        _ => return None,
-    };
-    Some((at, &mut channels[at]))
+        _ => None,
+    }
 }
 
 /// Before something is sent.
 fn sends(me: &mut Thread, fd: usize, pc: usize) {
-    if let Some((at, channel)) = channel(fd) {
-        let number = channel.sent;
-        channel.sent += 1;
+    if let Some(at) = channel(fd) {
         sched::before(me, state::plain(op::SEND, at, pc));
+        // SAFETY: the holder of the token; looked at only now, as others may have run.
+        let number = unsafe {
+            CHANNELS[at].sent += 1;
+            CHANNELS[at].sent - 1
+        };
         record::valued(me, op::SEND, at, number, pc);
     }
 }
 
 /// After something was received.
 fn received(me: &mut Thread, fd: usize, pc: usize) {
-    if let Some((at, _)) = channel(fd) {
+    if let Some(at) = channel(fd) {
         receive(me, at, pc);
     }
 }
 
 /// Does `work` without the token; `errno` stays as `work` left it.
-fn away<T>(me: &mut Thread, pc: usize, work: impl FnOnce() -> T) -> T {
+pub fn away<T>(me: &mut Thread, pc: usize, work: impl FnOnce() -> T) -> T {
     sched::go_away(me, pc);
     let back = Back(me);
     let result = work();
@@ -126,8 +131,12 @@ enum Does {
     Nothing,
     /// Reads the buffer (argument 1, of the size in argument 2) and sends on the descriptor.
     Sends,
+    /// Sends on the descriptor, from buffers that are not looked at.
+    SendsParts,
     /// Fills the buffer and receives from the descriptor.
     Receives,
+    /// The same for several buffers (`iovec`: argument 1, of the count in argument 2).
+    ReceivesParts,
     /// Receives from any channel: it waits for descriptors to become ready.
     Polls,
 }
@@ -136,6 +145,7 @@ macro_rules! calls {
     ($($name:ident($($arg:ident),*) $symbol:literal $does:ident;)*) => {
         $(
             pub unsafe extern "C-unwind" fn $name($($arg: usize,)* pc: usize) -> isize {
+                #[unsafe(link_section = "portent_real")]
                 static REAL: Real = Real::new($symbol);
                 type Call = unsafe extern "C-unwind" fn($(calls!(@type $arg)),*) -> isize;
                 // SAFETY: the C library's function, with its own arguments.
@@ -171,6 +181,8 @@ fn perform(
         if size > 0 && buffer != 0 {
             access::read(me, op::READ, buffer, size, pc);
         }
+    }
+    if let Does::Sends | Does::SendsParts = does {
         sends(me, fd, pc);
     }
     if me.signal_at == me.events {
@@ -196,6 +208,21 @@ fn perform(
             received(me, fd, pc);
             if result > 0 && buffer != 0 {
                 access::write(me, op::WRITE, buffer, (result as usize).min(size), pc);
+                record::read_back(me);
+            }
+        }
+        Does::ReceivesParts => {
+            received(me, fd, pc);
+            let mut left = result as usize;
+            for at in 0..size {
+                // SAFETY: the call has read the program's array and filled the buffers.
+                let [start, length] = unsafe { *(buffer as *const [usize; 2]).add(at) };
+                let filled = length.min(left);
+                if filled > 0 {
+                    access::write(me, op::WRITE, start, filled, pc);
+                    record::read_back(me);
+                }
+                left -= filled;
             }
         }
         Does::Polls => receive_everything(me, pc),
@@ -221,10 +248,15 @@ fn receive(me: &mut Thread, at: usize, pc: usize) {
     while let Channel { sent, received, .. } = unsafe { CHANNELS[at] }
         && received < sent
     {
-        // SAFETY: as above.
-        unsafe { CHANNELS[at].received += 1 };
         sched::before(me, state::plain(op::RECEIVE, at, pc));
-        record::valued(me, op::RECEIVE, at, received, pc);
+        // SAFETY: as above.
+        let number = unsafe { CHANNELS[at].received };
+        // SAFETY: as above.
+        if number < unsafe { CHANNELS[at].sent } {
+            // SAFETY: as above.
+            unsafe { CHANNELS[at].received += 1 };
+            record::valued(me, op::RECEIVE, at, number, pc);
+        }
     }
 }
 
@@ -241,6 +273,7 @@ macro_rules! makers {
     ($($name:ident($($arg:ident),*) $symbol:literal: |$result:ident| $made:expr;)*) => {
         $(
             pub unsafe extern "C-unwind" fn $name($($arg: usize,)* _pc: usize) -> i32 {
+                #[unsafe(link_section = "portent_real")]
                 static REAL: Real = Real::new($symbol);
                 type Make = unsafe extern "C-unwind" fn($(makers!(@type $arg)),*) -> i32;
                 // SAFETY: the C library's function, with its own arguments.
@@ -269,14 +302,22 @@ calls! {
     write(fd, buffer, size) b"write\0" Sends;
     recv(fd, buffer, size, flags) b"recv\0" Receives;
     send(fd, buffer, size, flags) b"send\0" Sends;
+    readv(fd, parts, count) b"readv\0" ReceivesParts;
+    writev(fd, parts, count) b"writev\0" SendsParts;
+    recvfrom(fd, buffer, size, flags, address, length) b"recvfrom\0" Receives;
+    sendto(fd, buffer, size, flags, address, length) b"sendto\0" Sends;
     recvmsg(fd, message, flags) b"recvmsg\0" Polls;
-    sendmsg(fd, message, flags) b"sendmsg\0" Nothing;
+    sendmsg(fd, message, flags) b"sendmsg\0" SendsParts;
+    recvmmsg(fd, messages, count, flags, time) b"recvmmsg\0" Polls;
+    sendmmsg(fd, messages, count, flags) b"sendmmsg\0" SendsParts;
+    eventfd_write(fd, value) b"eventfd_write\0" SendsParts;
     accept(fd, address, size) b"accept\0" Polls;
     accept4(fd, address, size, flags) b"accept4\0" Polls;
     connect(fd, address, size) b"connect\0" Nothing;
     poll(fds, count, time) b"poll\0" Polls;
     ppoll(fds, count, time, mask) b"ppoll\0" Polls;
     select(count, reads, writes, errors, time) b"select\0" Polls;
+    pselect(count, reads, writes, errors, time, mask) b"pselect\0" Polls;
     epoll_wait(fd, events, count, time) b"epoll_wait\0" Polls;
     epoll_pwait(fd, events, count, time, mask) b"epoll_pwait\0" Polls;
     eventfd_read(fd, value) b"eventfd_read\0" Polls;
@@ -284,11 +325,14 @@ calls! {
     pause() b"pause\0" Nothing;
     sigwait(set, signal) b"sigwait\0" Nothing;
     sigwaitinfo(set, information) b"sigwaitinfo\0" Nothing;
+    sigtimedwait(set, information, time) b"sigtimedwait\0" Nothing;
     sigsuspend(set) b"sigsuspend\0" Nothing;
     flock(fd, operation) b"flock\0" Nothing;
     getline(line, size, file) b"getline\0" Nothing;
     getchar() b"getchar\0" Nothing;
     fgetc(file) b"fgetc\0" Nothing;
+    getc(file) b"getc\0" Nothing;
+    getdelim(line, size, end, file) b"getdelim\0" Nothing;
     tcdrain(fd) b"tcdrain\0" Nothing;
     msgrcv(queue, message, size, kind) b"msgrcv\0" Polls;
     semop(set, operations, count) b"semop\0" Polls;
@@ -299,6 +343,50 @@ pub fn may_block(n: i64) -> bool {
     matches!(n, 0 | 1 | 7 | 17..=20 | 23 | 34 | 35 | 42..=47 | 61 | 65 | 70 | 73 | 128 | 130 | 202 | 220 | 230 | 232 | 247 | 270 | 271 | 281 | 288)
 }
 
+/// Functions of six arguments: no register is left for the return address, so the site is not known.
+macro_rules! six {
+    ($($name:ident)*) => {
+        $(
+            const _: () = {
+                #[unsafe(no_mangle)]
+                pub unsafe extern "C-unwind" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> isize {
+                    // SAFETY: passed on.
+                    unsafe { self::$name(a, b, c, d, e, f, 0) }
+                }
+            };
+        )*
+    };
+}
+
+six! { recvfrom sendto pselect }
+
+/// Reads from a stream: the token is given away where the other end may take its time, a pipe, a socket, standard input.
+pub fn from_stream(file: usize, pc: usize, real: impl FnOnce() -> usize) -> usize {
+    let fd = descriptor(file);
+    let waits = fd == 0 || (fd > 0 && matches!(examine(fd as usize).0, FIFO | SOCKET));
+    match waits.then(state::enter).flatten() {
+        None => real(),
+        Some(me) => {
+            let result = plain_call(me, pc, || real() as isize);
+            state::leave(me);
+            result as usize
+        }
+    }
+}
+
+/// The descriptor of a stream; negative if it has none.
+pub fn descriptor(file: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
+    static REAL: Real = Real::new(b"fileno\0");
+    // SAFETY: the C library's function; this thread's errno, which the question must not change.
+    unsafe {
+        let error = *sys::__errno_location();
+        let fd = std::mem::transmute::<Ptr, extern "C" fn(usize) -> i32>(REAL.required())(file);
+        *sys::__errno_location() = error;
+        fd
+    }
+}
+
 entry! {
     pipe(1) => pipe;
     pipe2(2) => pipe2;
@@ -307,8 +395,13 @@ entry! {
     write(3) => write;
     recv(4) => recv;
     send(4) => send;
+    readv(3) => readv;
+    writev(3) => writev;
     recvmsg(3) => recvmsg;
     sendmsg(3) => sendmsg;
+    recvmmsg(5) => recvmmsg;
+    sendmmsg(4) => sendmmsg;
+    eventfd_write(2) => eventfd_write;
     accept(3) => accept;
     accept4(4) => accept4;
     connect(3) => connect;
@@ -322,11 +415,14 @@ entry! {
     pause(0) => pause;
     sigwait(2) => sigwait;
     sigwaitinfo(2) => sigwaitinfo;
+    sigtimedwait(3) => sigtimedwait;
     sigsuspend(1) => sigsuspend;
     flock(2) => flock;
     getline(3) => getline;
     getchar(0) => getchar;
     fgetc(1) => fgetc;
+    getc(1) => getc;
+    getdelim(4) => getdelim;
     tcdrain(1) => tcdrain;
     msgrcv(4) => msgrcv;
     semop(3) => semop;

@@ -22,6 +22,7 @@ fn result(error: i32) -> i32 {
 
 macro_rules! real {
     ($name:literal, $type:ty) => {{
+        #[unsafe(link_section = "portent_real")]
         static REAL: Real = Real::new($name);
         // SAFETY: the C library defines the function with this type.
         unsafe { std::mem::transmute::<Ptr, $type>(REAL.required()) }

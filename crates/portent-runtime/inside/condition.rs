@@ -3,6 +3,9 @@
 //! A wait is four events: sleep, release of the mutex, wake, acquire of the mutex; each is a point where others may run. A
 //! signal leaves a *permit* that any thread asleep at that time may use, so that the schedule decides who wakes, as it may
 //! in reality. A broadcast marks everybody who sleeps.
+//!
+//! Conditions shared with other processes are the exception: they are waited on in the kernel, and as nobody can tell who
+//! notified, their waits are recorded as ended by time.
 
 use crate::answers::Deadline;
 use crate::entry::entry;
@@ -10,7 +13,7 @@ use crate::log::op;
 use crate::mutex;
 use crate::real::{self, Ptr};
 use crate::state::{self, Life, Pending, Thread, Wait};
-use crate::{record, sched, sys};
+use crate::{blocking, record, sched, sys};
 
 /// A signal that nobody has used yet: condition, and when it was sent.
 #[derive(Clone, Copy)]
@@ -19,7 +22,8 @@ struct Permit {
     sent: u64,
 }
 
-const MOST: usize = 4096;
+/// There are never more permits than threads asleep.
+const MOST: usize = crate::log::MAX_THREADS;
 static mut PERMITS: [Permit; MOST] = [Permit { condition: 0, sent: 0 }; MOST];
 static mut COUNT: usize = 0;
 
@@ -42,6 +46,25 @@ fn use_permit(condition: usize, slept: u64) {
         // SAFETY: the holder of the token.
         unsafe { COUNT -= 1 };
     }
+}
+
+/// Drops permits that no sleeper is left to use: they would count against signals to come.
+fn drop_unusable(condition: usize) {
+    let list = permits();
+    let (mut kept, mut usable) = (0, 0);
+    for at in 0..list.len() {
+        let permit = list[at];
+        if permit.condition == condition {
+            if sleepers(condition).filter(|one| one.slept < permit.sent).count() <= usable {
+                continue;
+            }
+            usable += 1;
+        }
+        list[kept] = permit;
+        kept += 1;
+    }
+    // SAFETY: the holder of the token.
+    unsafe { COUNT = kept };
 }
 
 /// Those asleep on a condition and not woken yet.
@@ -69,6 +92,9 @@ fn now() -> u64 {
 pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, pc: usize) -> i32 {
     sched::before(me, state::plain(op::SLEEP, condition, pc));
     record::plain(me, op::SLEEP, condition, pc);
+    if is_shared(condition) {
+        return wait_in_kernel(me, condition, lock, deadline, pc);
+    }
     me.slept = now();
     me.notified = false;
     me.asleep_on = condition;
@@ -76,6 +102,7 @@ pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, 
     if result != 0 {
         // Not its mutex: nothing to wait with. The sleep ends by itself.
         me.asleep_on = 0;
+        drop_unusable(condition);
         record::plain(me, op::TIME_OUT, condition, pc);
         return result;
     }
@@ -88,13 +115,17 @@ pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, 
         deadline: deadline.virtual_time(),
     };
     sched::before(me, pending);
-    let by_signal = !me.notified && has_permit(condition, me.slept);
+    // Who is cancelled leaves the signal to the others.
+    let by_signal = !me.notified && !me.is_cancelled() && has_permit(condition, me.slept);
     let woken = me.notified || by_signal;
     if by_signal {
         use_permit(condition, me.slept);
     }
     me.asleep_on = 0;
     me.notified = false;
+    if !by_signal {
+        drop_unusable(condition);
+    }
     record::plain(me, if woken { op::WAKE } else { op::TIME_OUT }, condition, pc);
     let result = mutex::lock_as(me, op::ACQUIRE_ALL, lock, Deadline::NEVER, pc);
     match result {
@@ -103,9 +134,38 @@ pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, 
     }
 }
 
+/// Whether other processes may use it: bit 0 of glibc's `__wrefs`, the word at byte 36.
+fn is_shared(condition: usize) -> bool {
+    // SAFETY: the program's condition variable.
+    unsafe { *((condition + 36) as *const u32) & 1 != 0 }
+}
+
+/// The same where another process may be the one that notifies. The real function gives the mutex back and takes it.
+fn wait_in_kernel(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, pc: usize) -> i32 {
+    sched::before(me, state::plain(op::RELEASE_ALL, lock, pc));
+    record::plain(me, op::RELEASE_ALL, lock, pc);
+    // SAFETY: the program's objects.
+    let result = blocking::away(me, pc, || unsafe {
+        match deadline.absolute() {
+            Some(until) => {
+                real::pthread_cond_clockwait(condition as Ptr, lock as Ptr, 0, (&raw const until) as Ptr)
+            }
+            None => real::pthread_cond_wait(condition as Ptr, lock as Ptr),
+        }
+    });
+    record::plain(me, op::TIME_OUT, condition, pc);
+    record::plain(me, op::ACQUIRE_ALL, lock, pc);
+    result
+}
+
 pub fn signal(me: &mut Thread, condition: usize, pc: usize) {
     sched::before(me, state::plain(op::NOTIFY, condition, pc));
     record::plain(me, op::NOTIFY, condition, pc);
+    if is_shared(condition) {
+        // SAFETY: the program's condition variable.
+        unsafe { real::pthread_cond_signal(condition as Ptr) };
+        return;
+    }
     let asleep = sleepers(condition).count();
     let sent = permits().iter().filter(|permit| permit.condition == condition).count();
     // SAFETY: the holder of the token.
@@ -120,6 +180,11 @@ pub fn signal(me: &mut Thread, condition: usize, pc: usize) {
 pub fn broadcast(me: &mut Thread, condition: usize, pc: usize) {
     sched::before(me, state::plain(op::NOTIFY_ALL, condition, pc));
     record::plain(me, op::NOTIFY_ALL, condition, pc);
+    if is_shared(condition) {
+        // SAFETY: the program's condition variable.
+        unsafe { real::pthread_cond_broadcast(condition as Ptr) };
+        return;
+    }
     sleepers(condition).for_each(|one| one.notified = true);
     // Who was to wake by a signal is woken by this.
     let list = permits();

@@ -9,6 +9,7 @@ macro_rules! forward {
     ($($name:ident $version:literal;)*) => {
         $(
             const _: () = {
+                #[unsafe(link_section = "portent_real")]
                 static REAL: Real = Real::versioned(concat!(stringify!($name), "\0").as_bytes(), concat!("GLIBC_", $version, "\0").as_bytes());
                 extern "C" fn find() -> Ptr {
                     REAL.required()
@@ -47,4 +48,5 @@ forward! {
     fmemopen "2.22";
     lgamma "2.23";
     lgammaf "2.23";
+    lgammal "2.23";
 }

@@ -5,9 +5,22 @@
 
 use crate::entry::entry;
 use crate::log::{note, op};
-use crate::real::{self, Ptr, Real};
+use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
 use crate::{access, record, sys};
+
+/// The room of a block, as the C library's own allocator says: another one that the program is linked with defines the
+/// same name, but our blocks are not its.
+fn room(block: Ptr) -> usize {
+    #[unsafe(link_section = "portent_real")]
+    static REAL: Real = Real::of_c_library(b"malloc_usable_size\0");
+    // SAFETY: the C library's function, for one of its blocks.
+    unsafe { std::mem::transmute::<Ptr, unsafe extern "C" fn(Ptr) -> usize>(REAL.required())(block) }
+}
+
+pub unsafe extern "C-unwind" fn usable_size(block: Ptr, _pc: usize) -> usize {
+    room(block)
+}
 
 fn made(me: &mut Thread, block: Ptr, size: usize, pc: usize) {
     if !block.is_null() {
@@ -17,8 +30,7 @@ fn made(me: &mut Thread, block: Ptr, size: usize, pc: usize) {
 }
 
 fn gone(me: &mut Thread, block: Ptr, pc: usize) {
-    // SAFETY: a block of the C library.
-    let size = unsafe { real::malloc_usable_size(block) };
+    let size = room(block);
     let pc = if me.allocation_pc != 0 { me.allocation_pc } else { pc };
     access::write(me, op::WRITE, block as usize, size.max(1), pc);
     record::read_back(me);
@@ -54,7 +66,7 @@ pub unsafe extern "C-unwind" fn realloc(old: Ptr, size: usize, pc: usize) -> Ptr
         let block = if size == 0 && !old.is_null() { std::ptr::null_mut() } else { sys::__libc_malloc(size) };
         made(me, block, size, pc);
         if !old.is_null() && (!block.is_null() || size == 0) {
-            let kept = real::malloc_usable_size(old).min(size);
+            let kept = room(old).min(size);
             if kept > 0 {
                 access::read(me, op::READ, old as usize, kept, pc);
                 access::write(me, op::WRITE, block as usize, kept, pc);
@@ -122,6 +134,11 @@ pub unsafe extern "C-unwind" fn valloc(size: usize, pc: usize) -> Ptr {
     unsafe { memalign(4096, size, pc) }
 }
 
+pub unsafe extern "C-unwind" fn pvalloc(size: usize, pc: usize) -> Ptr {
+    // SAFETY: passed on.
+    unsafe { valloc(size.saturating_add(4095) & !4095, pc) }
+}
+
 /// Lets `malloc`, which libstdc++'s `operator new` calls, name the caller of `new`.
 fn on_behalf<T>(pc: usize, work: impl FnOnce() -> T) -> T {
     let me = state::current();
@@ -142,6 +159,7 @@ macro_rules! operators {
     ($($name:ident($($arg:ident),*) $($result:ty)?, $symbol:literal;)*) => {
         $(
             pub unsafe extern "C-unwind" fn $name($($arg: usize,)* pc: usize) $(-> $result)? {
+                #[unsafe(link_section = "portent_real")]
                 static REAL: Real = Real::new($symbol);
                 type Operator = unsafe extern "C-unwind" fn($(operators!(@ $arg)),*) $(-> $result)?;
                 // SAFETY: libstdc++'s operator, with its own arguments.
@@ -180,7 +198,8 @@ entry! {
     aligned_alloc(2) => memalign;
     posix_memalign(3) => posix_memalign;
     valloc(1) => valloc;
-    pvalloc(1) => valloc;
+    pvalloc(1) => pvalloc;
+    malloc_usable_size(1) => usable_size;
     _Znwm(1) => new;
     _Znam(1) => new_array;
     _ZnwmRKSt9nothrow_t(2) => new_nothrow;

@@ -54,6 +54,7 @@ unsafe fn start() {
             sys::call3(sys::SYS_CLOSE, fd as usize, 0, 0);
             return;
         }
+        crate::real::find_all();
         sched::lock().follow(&plan);
         answers::follow(&plan);
         process::prepare();
@@ -187,13 +188,50 @@ unsafe extern "C" fn note_module(module: *const Module, _size: usize, _data: *mu
     0
 }
 
+#[unsafe(link_section = "portent_real")]
 static DLOPEN: crate::real::Real = crate::real::Real::versioned(b"dlopen\0", b"GLIBC_2.34\0");
 
+/// A return instruction shortly behind an address, so in the same module.
+fn return_in_module_of(pc: usize) -> Option<usize> {
+    const RETURN: u64 = 0xc3;
+    (pc..pc + (1 << 16)).map_while(|at| Some((at, record::load(at, 1)?))).find(|found| found.1 == RETURN).map(|found| found.0)
+}
+
+/// Calls `open` so that it returns by way of `gadget`, a return instruction in the program's caller: the C library searches
+/// where the module says that its return address lies in (DT_RUNPATH, `$ORIGIN`).
+#[unsafe(naked)]
+unsafe extern "C-unwind" fn open_from(
+    path: *const i8,
+    flags: i32,
+    open: crate::real::Ptr,
+    gadget: usize,
+) -> *mut std::ffi::c_void {
+    std::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "and rsp, -16",
+        "sub rsp, 8",
+        "lea rax, [rip + 2f]",
+        "push rax",
+        "push rcx",
+        "jmp rdx",
+        "2:",
+        "mov rsp, rbp",
+        "pop rbp",
+        "ret",
+    );
+}
+
 /// After a module was loaded, its symbols have names too. Constructors of the module run inside.
-pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32, _pc: usize) -> *mut std::ffi::c_void {
+pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32, pc: usize) -> *mut std::ffi::c_void {
     type Open = unsafe extern "C-unwind" fn(*const i8, i32) -> *mut std::ffi::c_void;
     // SAFETY: the C library's function.
-    let handle = unsafe { std::mem::transmute::<crate::real::Ptr, Open>(DLOPEN.required())(path, flags) };
+    let handle = unsafe {
+        match return_in_module_of(pc) {
+            Some(gadget) => open_from(path, flags, DLOPEN.required(), gadget),
+            None => std::mem::transmute::<crate::real::Ptr, Open>(DLOPEN.required())(path, flags),
+        }
+    };
     if let Some(me) = crate::state::enter() {
         modules();
         crate::state::leave(me);

@@ -68,6 +68,7 @@ macro_rules! passed_on {
     ($($name:ident($($arg:ident),*) $symbol:literal: $before:expr;)*) => {
         $(
             pub unsafe extern "C-unwind" fn $name($($arg: usize,)* pc: usize) -> usize {
+                #[unsafe(link_section = "portent_real")]
                 static REAL: Real = Real::new($symbol);
                 let (read, write): ((usize, usize), (usize, usize)) = $before;
                 touch(read, write, pc);
@@ -107,6 +108,7 @@ fn touch_two(a: (usize, usize), b: (usize, usize), pc: usize) {
 }
 
 pub unsafe extern "C-unwind" fn strcmp(a: usize, b: usize, pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"strcmp\0");
     touch_two(text(a, ALL), text(b, ALL), pc);
     // SAFETY: the C library's function.
@@ -114,6 +116,7 @@ pub unsafe extern "C-unwind" fn strcmp(a: usize, b: usize, pc: usize) -> i32 {
 }
 
 pub unsafe extern "C-unwind" fn strncmp(a: usize, b: usize, n: usize, pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"strncmp\0");
     touch_two(text(a, n), text(b, n), pc);
     // SAFETY: the C library's function.
@@ -135,6 +138,7 @@ pub unsafe extern "C-unwind" fn memcmp(a: *const u8, b: *const u8, n: usize, pc:
 }
 
 pub unsafe extern "C-unwind" fn strcat(to: usize, from: usize, pc: usize) -> usize {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"strcat\0");
     let (there, added) = (text(to, ALL), text(from, ALL));
     touch_two(there, added, pc);
@@ -144,6 +148,7 @@ pub unsafe extern "C-unwind" fn strcat(to: usize, from: usize, pc: usize) -> usi
 }
 
 pub unsafe extern "C-unwind" fn strncat(to: usize, from: usize, n: usize, pc: usize) -> usize {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"strncat\0");
     let (there, added) = (text(to, ALL), text(from, n));
     touch_two(there, added, pc);
@@ -159,6 +164,7 @@ pub unsafe extern "C-unwind" fn bzero(to: *mut u8, size: usize, pc: usize) {
 
 /// Reads and writes the elements it sorts; the comparisons are the program's own and recorded as such.
 pub unsafe extern "C-unwind" fn qsort(base: usize, count: usize, size: usize, compare: usize, pc: usize) {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"qsort\0");
     let all = (base, count.wrapping_mul(size));
     touch(all, NONE, pc);
@@ -172,36 +178,34 @@ pub unsafe extern "C-unwind" fn qsort(base: usize, count: usize, size: usize, co
 }
 
 pub unsafe extern "C-unwind" fn fread(to: usize, size: usize, count: usize, file: usize, pc: usize) -> usize {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"fread\0");
     // SAFETY: the C library's function.
-    let got = unsafe {
+    let got = blocking::from_stream(file, pc, || unsafe {
         std::mem::transmute::<Ptr, extern "C-unwind" fn(usize, usize, usize, usize) -> usize>(REAL.required())(
             to, size, count, file,
         )
-    };
-    static FILENO: Real = Real::new(b"fileno\0");
+    });
     let bytes = got.wrapping_mul(size);
-    // SAFETY: the C library's function; the call has filled so many bytes.
-    unsafe {
-        let fd = std::mem::transmute::<Ptr, extern "C" fn(usize) -> i32>(FILENO.required())(file);
-        if bytes > 0
-            && blocking::is_device(fd)
-            && let Some(me) = state::enter()
-        {
-            answers::from_device(me, std::slice::from_raw_parts_mut(to as *mut u8, bytes));
-            state::leave(me);
-        }
+    if bytes > 0
+        && blocking::is_device(blocking::descriptor(file))
+        && let Some(me) = state::enter()
+    {
+        // SAFETY: the call has filled so many bytes.
+        answers::from_device(me, unsafe { std::slice::from_raw_parts_mut(to as *mut u8, bytes) });
+        state::leave(me);
     }
     touch(NONE, (to, bytes), pc);
     got
 }
 
 pub unsafe extern "C-unwind" fn fgets(to: usize, most: i32, file: usize, pc: usize) -> usize {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"fgets\0");
     // SAFETY: the C library's function.
-    let got = unsafe {
+    let got = blocking::from_stream(file, pc, || unsafe {
         std::mem::transmute::<Ptr, extern "C-unwind" fn(usize, i32, usize) -> usize>(REAL.required())(to, most, file)
-    };
+    });
     if got != 0 {
         touch(NONE, text(to, most.max(0) as usize), pc);
     }
@@ -216,7 +220,9 @@ extern "C" fn text_is_written(to: usize, most: usize, pc: usize) {
     }
 }
 
+#[unsafe(link_section = "portent_real")]
 static SNPRINTF: Real = Real::new(b"snprintf\0");
+#[unsafe(link_section = "portent_real")]
 static SPRINTF: Real = Real::new(b"sprintf\0");
 
 extern "C" fn before_snprintf(to: usize, most: usize, pc: usize) -> Ptr {

@@ -10,7 +10,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::real::{self, Ptr};
 use crate::state::{self, Life, Pending, Thread, Wait};
-use crate::{record, sched, sys};
+use crate::{blocking, record, sched, sys};
 
 /// glibc's `pthread_mutex_t`, as far as it is read.
 #[repr(C)]
@@ -25,6 +25,9 @@ struct Layout {
 const RECURSIVE: i32 = 1;
 const ERROR_CHECK: i32 = 2;
 const ROBUST: i32 = 16;
+/// With a priority ceiling, which is in the upper bits of the lock word.
+const CEILING: i32 = 64;
+const CEILING_BITS: i32 = 0xfff8_0000u32 as i32;
 const SHARED: i32 = 128;
 /// In the lock word of robust and inheriting mutexes: the holder's thread id.
 const TID_BITS: i32 = 0x3fff_ffff;
@@ -40,14 +43,17 @@ pub fn is_free(at: usize, who: &Thread) -> bool {
     if mutex.lock & TID_BITS == 0 {
         return true;
     }
+    if mutex.kind & CEILING != 0 && mutex.lock & !CEILING_BITS == 0 {
+        return true;
+    }
     if mutex.owner == who.tid as i32 {
         return matches!(mutex.kind & 3, RECURSIVE | ERROR_CHECK);
     }
-    mutex.kind & ROBUST != 0 && has_ended(mutex.owner)
+    mutex.kind & (ROBUST | SHARED) != 0 && is_foreign(mutex.owner)
 }
 
-/// Whether the owner of a robust mutex is a thread that has ended.
-fn has_ended(tid: i32) -> bool {
+/// Whether the owner of an object is no living thread of this process: it has ended, or is in another process.
+pub fn is_foreign(tid: i32) -> bool {
     // SAFETY: the holder of the token looks at threads of the table.
     unsafe { !(*sched::peek()).living().any(|one| one.tid as i32 == tid && one.life != Life::Done) }
 }
@@ -68,7 +74,7 @@ fn take(me: &Thread, at: usize) -> i32 {
     let mine = mutex.owner == me.tid as i32 && mutex.lock & TID_BITS != 0;
     // SAFETY: the program's mutex.
     unsafe {
-        if mine || mutex.kind & ROBUST != 0 {
+        if mine || mutex.kind & (ROBUST | SHARED) == ROBUST {
             // Locked again by its holder (counts, or is refused), or perhaps to be inherited from an ended thread.
             real::pthread_mutex_lock(at as Ptr)
         } else {
@@ -83,6 +89,7 @@ pub fn lock_as(me: &mut Thread, op: u16, at: usize, deadline: Deadline, pc: usiz
         let wait = Wait::Mutex(at);
         sched::before(me, Pending { op, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() });
         if me.timed_out && !is_free(at, me) {
+            record::plain(me, op::BUSY, at, pc);
             return sys::ETIMEDOUT;
         }
         let result = take(me, at);
@@ -93,12 +100,17 @@ pub fn lock_as(me: &mut Thread, op: u16, at: usize, deadline: Deadline, pc: usiz
             }
             sys::EBUSY if is_shared(at) => {
                 // Another process has it.
-                sched::go_away(me, pc);
                 // SAFETY: the program's mutex.
-                let result = unsafe { real::pthread_mutex_lock(at as Ptr) };
-                sched::come_back(me);
-                if matches!(result, 0 | sys::EOWNERDEAD) {
-                    record::plain(me, op, at, pc);
+                let result = blocking::away(me, pc, || unsafe {
+                    match deadline.absolute() {
+                        Some(until) => real::pthread_mutex_timedlock(at as Ptr, (&raw const until) as Ptr),
+                        None => real::pthread_mutex_lock(at as Ptr),
+                    }
+                });
+                match result {
+                    0 | sys::EOWNERDEAD => record::plain(me, op, at, pc),
+                    sys::ETIMEDOUT => record::plain(me, op::BUSY, at, pc),
+                    _ => {}
                 }
                 return result;
             }
@@ -122,7 +134,7 @@ pub fn unlock_as(me: &mut Thread, op: u16, at: usize, pc: usize) -> i32 {
 /// Tries to lock.
 pub fn try_lock(me: &mut Thread, at: usize, pc: usize) -> i32 {
     sched::before(me, state::plain(op::ACQUIRE, at, pc));
-    let dead_owner = layout(at).kind & ROBUST != 0 && layout(at).lock & TID_BITS != 0 && is_free(at, me);
+    let dead_owner = layout(at).kind & (ROBUST | SHARED) == ROBUST && layout(at).lock & TID_BITS != 0 && is_free(at, me);
     // SAFETY: the program's mutex. An ended owner may not have left the kernel yet, hence `lock`, which waits for that.
     let result = unsafe {
         if dead_owner { real::pthread_mutex_lock(at as Ptr) } else { real::pthread_mutex_trylock(at as Ptr) }

@@ -7,7 +7,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{record, sched};
+use crate::{record, sched, sys};
 
 const MOST: usize = 256;
 /// Initialisers that run now; 0 is a free place.
@@ -25,6 +25,9 @@ pub fn in_progress(at: usize) -> bool {
 fn start(at: usize) {
     if let Some(place) = running().iter_mut().find(|place| **place == 0) {
         *place = at;
+    } else {
+        sys::say(&["portent: more initialisers run at a time than fit into a recording: the program is ended\n"]);
+        sys::kill_process()
     }
 }
 
@@ -105,8 +108,11 @@ fn real_guard(which: &'static Real, at: usize) -> i32 {
     unsafe { std::mem::transmute::<Ptr, unsafe extern "C" fn(usize) -> i32>(which.required())(at) }
 }
 
+#[unsafe(link_section = "portent_real")]
 static ACQUIRE: Real = Real::new(b"__cxa_guard_acquire\0");
+#[unsafe(link_section = "portent_real")]
 static RELEASE: Real = Real::new(b"__cxa_guard_release\0");
+#[unsafe(link_section = "portent_real")]
 static ABORT: Real = Real::new(b"__cxa_guard_abort\0");
 
 pub unsafe extern "C-unwind" fn guard_acquire(at: usize, pc: usize) -> i32 {

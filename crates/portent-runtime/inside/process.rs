@@ -34,6 +34,7 @@ macro_rules! ends {
     ($($name:ident $real:literal $hold:literal;)*) => {
         $(
             pub unsafe extern "C-unwind" fn $name(status: i32, pc: usize) -> ! {
+                #[unsafe(link_section = "portent_real")]
                 static REAL: Real = Real::new($real);
                 hold_exit(status, pc, $hold);
                 // SAFETY: the C library's function, which does not return.
@@ -51,6 +52,7 @@ ends! {
 }
 
 pub unsafe extern "C-unwind" fn abort(pc: usize) -> ! {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"abort\0");
     tell(message::ABORT, pc, b"abort");
     // SAFETY: the C library's function, which does not return.
@@ -72,6 +74,7 @@ pub unsafe extern "C-unwind" fn assert_fail(
     function: *const i8,
     pc: usize,
 ) -> ! {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"__assert_fail\0");
     let size = record::text_size(what as usize, 4096) - 1;
     // SAFETY: the text that the program passes, up to its end.
@@ -104,6 +107,7 @@ pub unsafe extern "C-unwind" fn __libc_start_main(
     loader_fini: Ptr,
     stack_end: Ptr,
 ) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::versioned(b"__libc_start_main\0", b"GLIBC_2.34\0");
     type Start = unsafe extern "C-unwind" fn(Main, i32, Ptr, Ptr, Ptr, Ptr, Ptr) -> i32;
     // SAFETY: the C library's function; `main` stands in for the program's.
@@ -157,6 +161,7 @@ pub unsafe fn prepare() {
 /// Also `vfork`: a child that shared our memory would write into our recording. Handlers of the program that run before
 /// and after are part of it and recorded.
 pub unsafe extern "C-unwind" fn fork(_pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"fork\0");
     // SAFETY: the C library's function.
     made(unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() })
@@ -164,6 +169,7 @@ pub unsafe extern "C-unwind" fn fork(_pc: usize) -> i32 {
 
 /// The same without handlers, which takes ours along.
 pub unsafe extern "C-unwind" fn fork_bare(_pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"_Fork\0");
     // SAFETY: the C library's function.
     let child = unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() };
@@ -228,6 +234,7 @@ pub unsafe extern "C-unwind" fn posix_spawn(
     argv: Ptr,
     environment: Ptr,
 ) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::versioned(b"posix_spawn\0", b"GLIBC_2.15\0");
     // SAFETY: passed on.
     unsafe { spawned(&REAL, pid, [path, actions, attributes, argv, environment]) }
@@ -242,12 +249,14 @@ pub unsafe extern "C-unwind" fn posix_spawnp(
     argv: Ptr,
     environment: Ptr,
 ) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::versioned(b"posix_spawnp\0", b"GLIBC_2.15\0");
     // SAFETY: passed on.
     unsafe { spawned(&REAL, pid, [file, actions, attributes, argv, environment]) }
 }
 
 pub unsafe extern "C-unwind" fn wait4(pid: i32, status: *mut i32, options: i32, usage: Ptr, pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"wait4\0");
     type Wait4 = unsafe extern "C-unwind" fn(i32, *mut i32, i32, Ptr) -> i32;
     // SAFETY: the C library's function, with its own arguments.
@@ -260,6 +269,7 @@ pub unsafe extern "C-unwind" fn wait4(pid: i32, status: *mut i32, options: i32, 
 }
 
 pub unsafe extern "C-unwind" fn waitid(kind: i32, id: i32, information: *mut i32, options: i32, pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"waitid\0");
     const PROCESS: i32 = 1;
     type WaitId = unsafe extern "C-unwind" fn(i32, i32, *mut i32, i32) -> i32;
@@ -306,14 +316,26 @@ pub fn sleeps_in_kernel(tid: u32) -> bool {
 
 /// The mapping that an address lies in, from /proc/self/maps.
 pub fn mapping(address: usize) -> Option<(usize, usize)> {
+    described(address).map(|(low, high, _)| (low, high))
+}
+
+/// Whether an address lies in memory that is shared with other processes, or could be.
+pub fn is_mapped_shared(address: usize) -> bool {
+    described(address).is_some_and(|(.., shared)| shared)
+}
+
+fn described(address: usize) -> Option<(usize, usize, bool)> {
     static mut TEXT: [u8; 1 << 18] = [0; 1 << 18];
     // SAFETY: only the holder of the token comes here.
     let text = unsafe { &mut *&raw mut TEXT };
     let filled = sys::read_file(b"/proc/self/maps\0", text);
     text[..filled].split(|&byte| byte == b'\n').find_map(|line| {
         let (low, used) = hex(line)?;
-        let (high, _) = hex(line.get(used + 1..)?)?;
-        (low..high).contains(&address).then_some((low, high))
+        let rest = line.get(used + 1..)?;
+        let (high, used) = hex(rest)?;
+        // A space, and the rights: `rw-s`.
+        let shared = rest.get(used + 4) == Some(&b's');
+        (low..high).contains(&address).then_some((low, high, shared))
     })
 }
 

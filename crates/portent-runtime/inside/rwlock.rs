@@ -1,11 +1,12 @@
-//! Read-write locks: like mutexes, the program's own object says whether the lock is free.
+//! Read-write locks: like mutexes, the program's own object says whether the lock is free, and one that another process
+//! has is waited for in the kernel.
 
 use crate::answers::Deadline;
 use crate::entry::entry;
 use crate::log::op;
 use crate::real::{self, Ptr};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{record, sched, sys};
+use crate::{blocking, mutex, record, sched, sys};
 
 /// glibc's `pthread_rwlock_t`, as far as it is read.
 #[repr(C)]
@@ -16,6 +17,7 @@ struct Layout {
     writers_futex: u32,
     pad: [u32; 2],
     writer: i32,
+    shared: i32,
 }
 
 /// Bits of `readers` below the number of readers.
@@ -27,11 +29,17 @@ fn layout(at: usize) -> &'static Layout {
 }
 
 pub fn can_read(at: usize) -> bool {
-    layout(at).writer == 0
+    layout(at).writer == 0 || is_elsewhere(at)
 }
 
 pub fn can_write(at: usize) -> bool {
-    layout(at).writer == 0 && layout(at).readers >> FLAGS == 0
+    (layout(at).writer == 0 && layout(at).readers >> FLAGS == 0) || is_elsewhere(at)
+}
+
+/// Whether other processes may have it, as far as the lock says: who reads, it does not. Then it is waited for in the kernel.
+fn is_elsewhere(at: usize) -> bool {
+    let lock = layout(at);
+    lock.shared != 0 && (lock.writer == 0 || mutex::is_foreign(lock.writer))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,10 +58,24 @@ fn take(me: &mut Thread, at: usize, mode: Mode, deadline: Deadline, pc: usize) -
         Mode::Write => (op::ACQUIRE, Wait::RwWrite(at)),
     };
     sched::before(me, Pending { op, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() });
-    let result = attempt(at, mode);
+    let mut result = attempt(at, mode);
+    if result == sys::EBUSY && !me.timed_out && layout(at).shared != 0 {
+        // SAFETY: the program's lock.
+        result = blocking::away(me, pc, || unsafe {
+            match (mode, deadline.absolute()) {
+                (Mode::Read, None) => real::pthread_rwlock_rdlock(at as Ptr),
+                (Mode::Write, None) => real::pthread_rwlock_wrlock(at as Ptr),
+                (Mode::Read, Some(until)) => real::pthread_rwlock_timedrdlock(at as Ptr, (&raw const until) as Ptr),
+                (Mode::Write, Some(until)) => real::pthread_rwlock_timedwrlock(at as Ptr, (&raw const until) as Ptr),
+            }
+        });
+    }
     match result {
         0 => record::plain(me, op, at, pc),
-        sys::EBUSY => return sys::ETIMEDOUT,
+        sys::EBUSY | sys::ETIMEDOUT => {
+            record::plain(me, if mode == Mode::Read { op::BUSY_SHARED } else { op::BUSY }, at, pc);
+            return sys::ETIMEDOUT;
+        }
         _ => {}
     }
     result

@@ -7,7 +7,7 @@
 //! Time is virtual where a thread waits for it: a sleep or a time-out happens when nothing else can, the earliest first,
 //! and the clocks that the program sees move on by as much ([`crate::answers`]). While a thread is away in a system call, the
 //! others' time-outs take their real time. A wait whose time has really passed also ends when the others only spin: at once
-//! when one of them yields, after a second in any case.
+//! when one of them yields (a sleep, also when one has run for long), after a second in any case.
 //!
 //! Nobody possible, nobody away, no time to wait for: that is a deadlock. It is noted, and the process ends.
 
@@ -157,18 +157,17 @@ pub fn peek() -> *mut Scheduler {
 #[cold]
 #[inline(never)]
 pub fn ask(me: &mut Thread, pending: Pending) {
-    me.pending = pending;
     me.timed_out = false;
     me.interrupted = false;
     me.waited = false;
-    if me.signal_at == me.events {
-        signals::inject(me, pending.wait != Wait::Nothing);
-        // SAFETY: the holder of the token looks at objects that only holders change.
-        if me.events < me.until && unsafe { (*peek()).allows(me, &pending) } {
-            return;
-        }
-    }
     loop {
+        if me.signal_at == me.events {
+            signals::inject(me, pending.wait != Wait::Nothing);
+            // SAFETY: the holder of the token looks at objects that only holders change.
+            if me.events < me.until && me.signals == 0 && unsafe { (*peek()).allows(me, &pending) } {
+                return;
+            }
+        }
         // Handlers that ran in between had operations of their own.
         me.pending = pending;
         me.timed_out = false;
@@ -729,7 +728,8 @@ impl Scheduler {
                 let late = |now: &mut Option<i64>| {
                     *now.get_or_insert_with(|| answers::now_with(self.skipped)) - one.pending.deadline
                 };
-                if one.pending.deadline == 0 || late(&mut now) < if yields { 0 } else { LONG } {
+                let at_once = yields || (self.policy == policy::STAY && one.pending.wait == Wait::Sleep);
+                if one.pending.deadline == 0 || late(&mut now) < if at_once { 0 } else { LONG } {
                     continue;
                 }
             }

@@ -1,14 +1,18 @@
 //! Semaphores and barriers.
 //!
 //! A semaphore's count is the C library's own. Barriers are the runtime's: arriving and leaving are events, and the real
-//! barrier is never waited at.
+//! barrier is never waited at. What is shared with other processes is waited for in the kernel; what they do to it is not
+//! in the recording.
+//!
+//! Tables have room for 4096 semaphores and 4096 barriers at a time (until they are destroyed, or initialised again). More
+//! end the program, with a message.
 
 use crate::answers::Deadline;
 use crate::entry::entry;
 use crate::log::op;
 use crate::real::{self, Ptr};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{record, sched, sys};
+use crate::{blocking, record, sched, sys};
 
 /// The count of a semaphore.
 pub fn count(at: usize) -> i32 {
@@ -18,7 +22,10 @@ pub fn count(at: usize) -> i32 {
     value
 }
 
-/// A table from addresses to small numbers, for objects that the runtime models itself. Never shrinks.
+/// The key of an entry that was removed: others may lie behind it.
+const REMOVED: usize = 1;
+
+/// A table from addresses to small numbers, for objects that the runtime models itself.
 struct Objects<const N: usize> {
     keys: [usize; N],
     values: [[u64; 3]; N],
@@ -28,13 +35,38 @@ impl<const N: usize> Objects<N> {
     const fn new() -> Self {
         Self { keys: [0; N], values: [[0; 3]; N] }
     }
-    /// The entry of an address; new ones are zero. When the table is full, objects share an entry.
+    /// The entry of an address; new ones are zero.
     fn get(&mut self, key: usize) -> &mut [u64; 3] {
-        let start = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-        let at = (0..N).map(|i| (start + i) % N).find(|&at| self.keys[at] == key || self.keys[at] == 0);
-        let at = at.unwrap_or(start % N);
+        let mut free = None;
+        for at in Self::places(key) {
+            if self.keys[at] == key {
+                return &mut self.values[at];
+            }
+            if self.keys[at] <= REMOVED {
+                free = free.or(Some(at));
+                if self.keys[at] == 0 {
+                    break;
+                }
+            }
+        }
+        let Some(at) = free else {
+            sys::say(&["portent: the program has more semaphores or barriers at a time than fit into a recording: it is ended\n"]);
+            sys::kill_process()
+        };
         self.keys[at] = key;
+        self.values[at] = [0; 3];
         &mut self.values[at]
+    }
+    /// Forgets an address.
+    fn remove(&mut self, key: usize) {
+        let place = Self::places(key).take_while(|&at| self.keys[at] != 0).find(|&at| self.keys[at] == key);
+        if let Some(at) = place {
+            self.keys[at] = REMOVED;
+        }
+    }
+    fn places(key: usize) -> impl Iterator<Item = usize> {
+        let start = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        (0..N).map(move |i| (start + i) % N)
     }
 }
 
@@ -59,17 +91,15 @@ pub fn round(at: usize) -> u64 {
 
 /// Records the initial count of a semaphore that is met for the first time (one from `sem_open`, say).
 fn introduce(me: &mut Thread, at: usize, pc: usize) {
-    // SAFETY: the holder of the token.
-    let known = unsafe { (*&raw mut SEMAPHORES).get(at) };
-    if known[0] == 0 {
-        known[0] = 1;
-        initial(me, at, count(at), pc);
+    // SAFETY: the holder of the token, and never two of these at once.
+    let known = || unsafe { &mut (*&raw mut SEMAPHORES).get(at)[0] };
+    if *known() == 0 {
+        sched::before(me, state::plain(op::SEMAPHORE_INIT, at, pc));
+        // Somebody else may have met it meanwhile.
+        if std::mem::replace(known(), 1) == 0 {
+            record::valued(me, op::SEMAPHORE_INIT, at, count(at).max(0) as u64, pc);
+        }
     }
-}
-
-fn initial(me: &mut Thread, at: usize, count: i32, pc: usize) {
-    sched::before(me, state::plain(op::SEMAPHORE_INIT, at, pc));
-    record::valued(me, op::SEMAPHORE_INIT, at, count.max(0) as u64, pc);
 }
 
 /// Whether other processes may use it: glibc's `sem_t` says so in its third word.
@@ -80,19 +110,21 @@ fn is_shared(at: usize) -> bool {
 
 fn pass(me: &mut Thread, at: usize, deadline: Deadline, pc: usize) -> i32 {
     introduce(me, at, pc);
-    if is_shared(at) && count(at) == 0 {
-        sched::go_away(me, pc);
+    if is_shared(at) {
+        sched::before(me, state::plain(op::SEMAPHORE_WAIT, at, pc));
         // SAFETY: the program's semaphore.
-        let result = unsafe {
+        if unsafe { real::sem_trywait(at as Ptr) } == 0 {
+            record::plain(me, op::SEMAPHORE_WAIT, at, pc);
+            return 0;
+        }
+        // SAFETY: as above.
+        let result = blocking::away(me, pc, || unsafe {
             match deadline.absolute() {
                 Some(until) => real::sem_timedwait(at as Ptr, (&raw const until) as Ptr),
                 None => real::sem_wait(at as Ptr),
             }
-        };
-        sched::come_back(me);
-        if result == 0 {
-            record::plain(me, op::SEMAPHORE_WAIT, at, pc);
-        }
+        });
+        record::plain(me, if result == 0 { op::SEMAPHORE_WAIT } else { op::SEMAPHORE_BUSY }, at, pc);
         return result;
     }
     let wait = Wait::Semaphore(at);
@@ -102,6 +134,7 @@ fn pass(me: &mut Thread, at: usize, deadline: Deadline, pc: usize) -> i32 {
     );
     // SAFETY: the program's semaphore.
     if unsafe { real::sem_trywait(at as Ptr) } != 0 {
+        record::plain(me, op::SEMAPHORE_BUSY, at, pc);
         return sys::fail(if me.is_cancelled() || me.interrupted { sys::EINTR } else { sys::ETIMEDOUT });
     }
     record::plain(me, op::SEMAPHORE_WAIT, at, pc);
@@ -124,10 +157,38 @@ pub unsafe extern "C-unwind" fn sem_init(at: usize, shared: i32, value: u32, pc:
     if result == 0
         && let Some(me) = state::enter()
     {
+        sched::before(me, state::plain(op::SEMAPHORE_INIT, at, pc));
+        record::valued(me, op::SEMAPHORE_INIT, at, u64::from(value), pc);
         // SAFETY: the holder of the token.
         unsafe { (*&raw mut SEMAPHORES).get(at)[0] = 1 };
-        initial(me, at, value as i32, pc);
         state::leave(me);
+    }
+    result
+}
+
+fn forget(at: usize) {
+    if let Some(me) = state::enter() {
+        // SAFETY: the holder of the token.
+        unsafe { (*&raw mut SEMAPHORES).remove(at) };
+        state::leave(me);
+    }
+}
+
+pub unsafe extern "C-unwind" fn sem_destroy(at: usize, _pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let result = unsafe { real::sem_destroy(at as Ptr) };
+    if result == 0 {
+        forget(at);
+    }
+    result
+}
+
+pub unsafe extern "C-unwind" fn sem_close(at: usize, _pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let result = unsafe { real::sem_close(at as Ptr) };
+    // Opened twice, it is still there.
+    if result == 0 && record::load(at, 4).is_none() {
+        forget(at);
     }
     result
 }
@@ -191,6 +252,23 @@ pub unsafe extern "C-unwind" fn barrier_init(at: usize, attributes: Ptr, count: 
     result
 }
 
+pub unsafe extern "C-unwind" fn barrier_destroy(at: usize, _pc: usize) -> i32 {
+    // SAFETY: passed on; nobody waits at the real one.
+    let result = unsafe { real::pthread_barrier_destroy(at as Ptr) };
+    if result == 0
+        && let Some(me) = state::enter()
+    {
+        // SAFETY: the holder of the token. Some may still have to leave it.
+        let used = unsafe { (*sched::peek()).living().any(|one| one.pending.wait == Wait::Barrier(at)) };
+        if !used {
+            // SAFETY: as above.
+            unsafe { (*&raw mut BARRIERS).remove(at) };
+        }
+        state::leave(me);
+    }
+    result
+}
+
 pub unsafe extern "C-unwind" fn barrier_wait(at: usize, pc: usize) -> i32 {
     const SERIAL_THREAD: i32 = -1;
     // SAFETY: passed on.
@@ -202,6 +280,14 @@ pub unsafe extern "C-unwind" fn barrier_wait(at: usize, pc: usize) -> i32 {
     }
     sched::before(me, state::plain(op::ARRIVE, at, pc));
     record::plain(me, op::ARRIVE, at, pc);
+    // SAFETY: the program's barrier; the fourth word says whether other processes may use it.
+    if unsafe { *((at + 12) as *const u32) } != 0 {
+        // SAFETY: the program's barrier.
+        let result = blocking::away(me, pc, || unsafe { real::pthread_barrier_wait(at as Ptr) });
+        record::plain(me, op::DEPART, at, pc);
+        state::leave(me);
+        return result;
+    }
     let state = barrier(at);
     me.round = state[ROUNDS];
     state[ARRIVED] += 1;
@@ -225,5 +311,8 @@ entry! {
     sem_trywait(1) => sem_trywait;
     sem_post(1) => sem_post;
     pthread_barrier_init(3) => barrier_init;
+    sem_destroy(1) => sem_destroy;
+    sem_close(1) => sem_close;
+    pthread_barrier_destroy(1) => barrier_destroy;
     pthread_barrier_wait(1) => barrier_wait;
 }

@@ -10,7 +10,7 @@
 use crate::entry::entry;
 use crate::log::note;
 use crate::real::{self, Ptr};
-use crate::state::{self, Thread};
+use crate::state::{self, Thread, UnreadWrite};
 use crate::{answers, record, sched, sys};
 
 const SIGNALS: usize = 65;
@@ -99,6 +99,10 @@ unsafe extern "C" fn fault(signal: i32, information: *mut u8, context: *mut u8) 
             if asked.flags & SA_RESETHAND != 0 {
                 ASKED[signal as usize] = NONE;
             }
+            // What the thread wrote last is recorded now: it may be what faulted, and must not again, with the signal blocked.
+            if let Some(me) = state::enter() {
+                state::leave(me);
+            }
             return run_masked(&asked, signal, information, context);
         }
         if sent && asked.handler == 1 {
@@ -165,7 +169,8 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
             // The plan says when handlers run.
             return;
         }
-        if (*me).inside == 0 {
+        let writes = (*me).inside == 0 && is_before_write(&(*me).unread, *register(context, RIP));
+        if (*me).inside == 0 && !writes {
             announce(&mut *me, signal as u64, false);
             return run(&asked, signal, information, context);
         }
@@ -183,6 +188,16 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
         me.inside = 1;
         sched::go_away(me, 0);
         *sys::__errno_location() = error;
+    }
+}
+
+/// Whether a thread may be about to execute the write that it has announced: then it cannot be read back yet. Compilers put
+/// the write right behind the announcement.
+fn is_before_write(unread: &UnreadWrite, at: usize) -> bool {
+    const NEAR: usize = 256;
+    match unread.size {
+        0 | UnreadWrite::TOKEN_LOST => false,
+        size => size & UnreadWrite::TEXT != 0 || at.wrapping_sub(unread.pc) < NEAR,
     }
 }
 

@@ -125,6 +125,9 @@ pub struct Thread {
     /// For conditions and futexes: when it fell asleep, and whether it was notified by name (broadcast, futex wake).
     pub slept: u64,
     pub asleep_on: usize,
+    /// For futexes: the word it fell asleep on, and which wakes it waits for.
+    pub fell_asleep_on: usize,
+    pub bits: u32,
     pub notified: bool,
     /// For barriers: the round it arrived at.
     pub round: u64,
@@ -234,7 +237,8 @@ pub fn leave(thread: &mut Thread) {
     compiler_fence(SeqCst);
     thread.inside = 0;
     compiler_fence(SeqCst);
-    if thread.signals != 0 {
+    // Not between the announcement of a write and the write.
+    if thread.signals != 0 && thread.unread.size == 0 {
         crate::signals::deliver(thread);
     }
 }

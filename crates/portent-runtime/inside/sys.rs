@@ -28,9 +28,11 @@ pub const SYS_MEMBARRIER: i64 = 324;
 pub const EINTR: i32 = 4;
 pub const EAGAIN: i32 = 11;
 pub const ENOMEM: i32 = 12;
+pub const EFAULT: i32 = 14;
 pub const EBUSY: i32 = 16;
 pub const EINVAL: i32 = 22;
 pub const EDEADLK: i32 = 35;
+pub const ENOSYS: i32 = 38;
 pub const ETIMEDOUT: i32 = 110;
 pub const EOWNERDEAD: i32 = 130;
 
@@ -116,8 +118,8 @@ pub fn barrier_everywhere() {
     unsafe { call3(SYS_MEMBARRIER, 1, 0, 0) };
 }
 
-/// All signals that can be blocked.
-pub const EVERY_SIGNAL: u64 = !(1 << (9 - 1) | 1 << (19 - 1));
+/// All signals that can be blocked, without the C library's own: that is what it gives a new thread.
+pub const EVERY_SIGNAL: u64 = !(1 << (9 - 1) | 1 << (19 - 1) | 1 << (32 - 1) | 1 << (33 - 1));
 
 /// Sets the calling thread's signal mask; what it was.
 pub fn set_signal_mask(mask: u64) -> u64 {

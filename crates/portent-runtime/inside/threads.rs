@@ -3,11 +3,13 @@
 //! A new thread waits for the token before it does anything. Its routine is jumped to, not called, so that no frame of
 //! the runtime is on its stack when it exits or is cancelled. Its end is a destructor of thread-specific data that puts
 //! itself off until all others have run.
+//!
+//! An asynchronous cancellation happens where its thread next leaves the runtime; not in code without instrumentation.
 
 use crate::answers::Deadline;
 use crate::entry::entry;
 use crate::log::{note, op};
-use crate::real::{self, Ptr};
+use crate::real::{self, Ptr, Real};
 use crate::state::{self, Life, Pending, Thread, Wait, thread};
 use crate::{answers, record, sched, signals, sys};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -206,6 +208,8 @@ pub fn join(me: &mut Thread, pthread: usize, result: *mut Ptr, deadline: Deadlin
     );
     // SAFETY: a thread of the table.
     if unsafe { (*thread(id)).life } != Life::Done {
+        // An event: where the wait ended without a result belongs to the schedule.
+        record::plain(me, op::BRANCH, 0, pc);
         return if me.is_cancelled() { sys::EINTR } else { sys::ETIMEDOUT };
     }
     // SAFETY: passed on; the thread has ended.
@@ -286,6 +290,27 @@ pub unsafe extern "C-unwind" fn setname(pthread: usize, name: *const i8, _pc: us
     result
 }
 
+/// Also the way to a thread's name.
+pub unsafe extern "C-unwind" fn prctl(option: i32, a: usize, b: usize, c: usize, d: usize, _pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
+    static REAL: Real = Real::new(b"prctl\0");
+    const SET_NAME: i32 = 15;
+    type Control = unsafe extern "C-unwind" fn(i32, usize, usize, usize, usize) -> i32;
+    // SAFETY: the C library's function; what the program did not pass is whatever was in the registers, as with any
+    // variadic call.
+    let result = unsafe { std::mem::transmute::<Ptr, Control>(REAL.required())(option, a, b, c, d) };
+    if result == 0
+        && option == SET_NAME
+        && let Some(me) = state::enter()
+    {
+        let size = record::text_size(a, 16) - 1;
+        // SAFETY: the name that the kernel has just read.
+        record::told(note::THREAD_NAME, &[u64::from(me.id)], unsafe { std::slice::from_raw_parts(a as *const u8, size) });
+        state::leave(me);
+    }
+    result
+}
+
 /// The target's waits at cancellation points end; the C library does the rest there.
 pub unsafe extern "C-unwind" fn cancel(pthread: usize, _pc: usize) -> i32 {
     // SAFETY: passed on.
@@ -350,6 +375,7 @@ entry! {
     pthread_tryjoin_np(2) => tryjoin;
     pthread_timedjoin_np(3) => timedjoin;
     pthread_detach(1) => detach;
+    prctl(5) => prctl;
     pthread_setname_np(2) => setname;
     pthread_cancel(1) => cancel;
 }
