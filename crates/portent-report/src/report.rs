@@ -275,9 +275,8 @@ impl Report {
             let story = self.story(&run, finding, goals, &racy, extras);
             match earlier.get(&story.finding.id).map(|&at| &mut self.stories[at]) {
                 Some(known) if story.verdict.rank() < known.verdict.rank() => {
-                    let round = known.round;
-                    *known = story;
-                    known.round = round;
+                    let (round, tsan) = (known.round, known.tsan);
+                    *known = Story { round, tsan, ..story };
                 }
                 Some(_) => {}
                 None => self.stories.push(story),
@@ -321,7 +320,7 @@ impl Report {
         let command = extras.replay.as_ref().or(self.settings.replay.as_ref()).filter(|_| replayable);
         Story {
             why: why::sentences(trace, &run.circumstances, &finding, &places, &goals),
-            tsan: tsan::verdict(trace, &finding, racy),
+            tsan: tsan::verdict(trace, &finding, racy, extras.round),
             allocated: allocation_site(&finding.object),
             command: command.map(|command| format!("{command} {}", finding.id)),
             verdict,

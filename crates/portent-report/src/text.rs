@@ -4,7 +4,7 @@ mod columns;
 mod paint;
 mod story;
 
-use crate::report::Report;
+use crate::report::{Report, Story};
 use crate::words::{count, counted, line};
 use portent_predict::{Stats, Why};
 
@@ -32,6 +32,17 @@ impl Look {
     pub(crate) const NARROW: usize = 76;
 }
 
+/// One finding, told in full.
+pub fn story(report: &Report, story: &Story, look: &Look) -> String {
+    story::block(report, story, look, true)
+}
+
+/// What the marks in the two orders mean.
+pub fn legend(look: &Look) -> String {
+    let legend = ["● the finding's own events", "⇄ another thread runs", "⋮ events that do not matter here"];
+    legend.join(if look.width < 86 { "\n" } else { "   " }) + "\n"
+}
+
 /// All findings, the summary, and what was not examined.
 pub fn page(report: &Report, look: &Look) -> String {
     let mut text = String::new();
@@ -44,9 +55,7 @@ pub fn page(report: &Report, look: &Look) -> String {
         text.push_str(&format!("the last {} are told in short: --html tells them all\n\n", count(rest as u64)));
     }
     if report.stories.iter().take(look.stories).any(|story| story.finding.witness.is_some()) {
-        let legend = ["● the finding's own events", "⇄ another thread runs", "⋮ events that do not matter here"];
-        let gap = if look.width < 86 { "\n" } else { "   " };
-        text.push_str(&format!("{}\n\n", legend.join(gap)));
+        text.push_str(&format!("{}\n", legend(look)));
     }
     if !report.reads_from.is_empty() {
         text.push_str("where reads may take their values from\n");

@@ -28,9 +28,12 @@ impl Tsan {
             Tsan::MayWarn => "may_warn",
         }
     }
-    /// In a sentence.
-    pub fn sentence(self, kind: BugKind) -> &'static str {
+    /// In a sentence, about a finding of this kind and round.
+    pub(crate) fn sentence(self, kind: BugKind, round: Option<u32>) -> &'static str {
         match (self, kind) {
+            (Tsan::Silent, BugKind::Race) if is_later(round) => {
+                "would stay silent on the recorded run, in which this code did not run."
+            }
             (Tsan::Reports, BugKind::Race) => "would report this race if it watched this run.",
             (Tsan::Reports, _) => "would report a data race on the same object in this run, not this bug.",
             (Tsan::Silent, BugKind::Race) => {
@@ -56,7 +59,9 @@ pub(crate) fn racy_variables(trace: &Trace, findings: &[Finding]) -> Racy {
 }
 
 /// What ThreadSanitizer would say about a finding.
-pub(crate) fn verdict(trace: &Trace, finding: &Finding, racy: &Racy) -> Tsan {
+///
+/// A run of a later round is a replay. Had the recorded run the same race, it would have been found in the first round.
+pub(crate) fn verdict(trace: &Trace, finding: &Finding, racy: &Racy, round: Option<u32>) -> Tsan {
     let of = |event: EventId| trace.op(event).variable();
     let variable = match &finding.goal {
         Some(Goal::Atomicity { first, .. }) => of(*first),
@@ -65,11 +70,15 @@ pub(crate) fn verdict(trace: &Trace, finding: &Finding, racy: &Racy) -> Tsan {
         _ => None,
     };
     match (finding.kind, finding.form) {
-        (BugKind::Race, _) if finding.flags.beyond_hb => Tsan::Silent,
+        (BugKind::Race, _) if finding.flags.beyond_hb || is_later(round) => Tsan::Silent,
         (BugKind::Race, _) => Tsan::Reports,
         (BugKind::Deadlock, Some(Form::LostWakeup)) => Tsan::Silent,
         (BugKind::Deadlock, _) => Tsan::MayWarn,
         _ if variable.is_some_and(|x| racy.contains(&x)) => Tsan::Reports,
         _ => Tsan::Silent,
     }
+}
+
+fn is_later(round: Option<u32>) -> bool {
+    round.is_some_and(|round| round > 1)
 }

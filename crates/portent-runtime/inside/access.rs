@@ -39,13 +39,13 @@ pub fn write_text(me: &mut Thread, address: usize, most: usize, pc: usize) {
 macro_rules! accesses {
     ($($size:literal: $read:ident $write:ident;)*) => {
         $(
-            pub extern "C" fn $read(address: usize, pc: usize) {
+            pub extern "C-unwind" fn $read(address: usize, pc: usize) {
                 if let Some(me) = state::enter() {
                     read(me, op::READ, address, $size, pc);
                     state::leave(me);
                 }
             }
-            pub extern "C" fn $write(address: usize, pc: usize) {
+            pub extern "C-unwind" fn $write(address: usize, pc: usize) {
                 if let Some(me) = state::enter() {
                     write(me, op::WRITE, address, $size, pc);
                     state::leave(me);
@@ -66,7 +66,7 @@ accesses! {
 macro_rules! read_writes {
     ($($size:literal: $name:ident;)*) => {
         $(
-            pub extern "C" fn $name(address: usize, pc: usize) {
+            pub extern "C-unwind" fn $name(address: usize, pc: usize) {
                 if let Some(me) = state::enter() {
                     read(me, op::READ, address, $size, pc);
                     write(me, op::WRITE, address, $size, pc);
@@ -85,7 +85,7 @@ read_writes! {
     16: read_write16;
 }
 
-pub extern "C" fn read_range(address: usize, size: usize, pc: usize) {
+pub extern "C-unwind" fn read_range(address: usize, size: usize, pc: usize) {
     if size > 0
         && let Some(me) = state::enter()
     {
@@ -94,7 +94,7 @@ pub extern "C" fn read_range(address: usize, size: usize, pc: usize) {
     }
 }
 
-pub extern "C" fn write_range(address: usize, size: usize, pc: usize) {
+pub extern "C-unwind" fn write_range(address: usize, size: usize, pc: usize) {
     if size > 0
         && let Some(me) = state::enter()
     {
@@ -104,7 +104,7 @@ pub extern "C" fn write_range(address: usize, size: usize, pc: usize) {
 }
 
 /// A virtual table pointer is about to be set; setting it to what it is changes nothing and is no event.
-pub extern "C" fn vptr_update(address: usize, new: usize, pc: usize) {
+pub extern "C-unwind" fn vptr_update(address: usize, new: usize, pc: usize) {
     if let Some(me) = state::enter() {
         if record::load(address, 8) != Some(new as u64) {
             write(me, op::WRITE, address, 8, pc);
@@ -113,7 +113,7 @@ pub extern "C" fn vptr_update(address: usize, new: usize, pc: usize) {
     }
 }
 
-pub extern "C" fn function_entry(caller: usize, pc: usize) {
+pub extern "C-unwind" fn function_entry(caller: usize, pc: usize) {
     if let Some(me) = state::enter() {
         if me.events >= me.stop {
             sched::ask(me, plain(op::CALL, caller, pc));
@@ -123,7 +123,7 @@ pub extern "C" fn function_entry(caller: usize, pc: usize) {
     }
 }
 
-pub extern "C" fn function_exit(pc: usize) {
+pub extern "C-unwind" fn function_exit(pc: usize) {
     if let Some(me) = state::enter() {
         if me.events >= me.stop {
             sched::ask(me, plain(op::RETURN, 0, pc));
@@ -134,7 +134,7 @@ pub extern "C" fn function_exit(pc: usize) {
 }
 
 /// What the sanitizer's runtime keeps for its own sake.
-pub extern "C" fn nothing() {}
+pub extern "C-unwind" fn nothing() {}
 
 entry! {
     __tsan_read1(1) => read1;

@@ -5,7 +5,7 @@
 
 use crate::entry::entry;
 use crate::init::MappedPlan;
-use crate::log::{input, note};
+use crate::log::{input, note, op};
 use crate::real::{Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
 use crate::{process, record, sched, sys};
@@ -31,15 +31,17 @@ impl Deadline {
         // SAFETY: the program passes a time.
         let time = unsafe { *time };
         let seen = sys::clock(clock) + skipped();
-        Self { at: (now() + time.nanos().saturating_sub(seen).max(0)).max(1) }
+        Self::after_nanos(time.nanos().saturating_sub(seen))
     }
     /// After a while.
     pub fn after(time: *const sys::Timespec) -> Self {
         // SAFETY: the program passes a time.
         Self::after_nanos(if time.is_null() { 0 } else { unsafe { (*time).nanos() } })
     }
+    /// Decades are taken for never: nobody waits for them, and the clocks could not move on by so much again and again.
     pub fn after_nanos(nanos: i64) -> Self {
-        Self { at: now().saturating_add(nanos.max(0)).max(1) }
+        const DECADES: i64 = 1_000_000_000_000_000_000;
+        Self { at: if nanos >= DECADES { 0 } else { (now() + nanos.max(0)).max(1) } }
     }
     pub fn virtual_time(self) -> i64 {
         self.at
@@ -102,7 +104,7 @@ pub fn next_signal(me: &mut Thread) {
             me.signal_answer += 3 + (*words.add(at + 2) as usize).div_ceil(8);
             let is_signal = *words.add(at) == u64::from(me.id) && *words.add(at + 1) == input::SIGNAL;
             if is_signal && *words.add(at + 2) == 24 && me.signal_answer <= count {
-                me.signal_planned = *words.add(at + 3) as u32 & 63;
+                me.signal_planned = *words.add(at + 3) as u32;
                 me.signal_at = *words.add(at + 4);
                 me.signal_waits = *words.add(at + 5) != 0;
                 return;
@@ -214,7 +216,9 @@ pub unsafe extern "C-unwind" fn time(out: *mut i64, _pc: usize) -> i64 {
 /// Sleeps in virtual time.
 fn sleep_nanos(me: &mut Thread, nanos: i64, pc: usize) {
     let deadline = Deadline::after_nanos(nanos).virtual_time();
-    sched::ask(me, Pending { op: crate::log::op::RESUME, address: 0, size: 0, pc, wait: Wait::Sleep, deadline });
+    sched::ask(me, Pending { op: op::RESUME, address: 0, size: 0, pc, wait: Wait::Sleep, deadline });
+    // An event, so that what comes before the next one (an allocation, say) has its place in the schedule.
+    record::plain(me, op::BRANCH, 0, pc);
 }
 
 /// Sleeps, if the thread is recorded: `Some(true)` when a signal interrupted it.
@@ -262,7 +266,7 @@ pub unsafe extern "C-unwind" fn clock_nanosleep(
     const ABSOLUTE: i32 = 1;
     // SAFETY: the program passes a time.
     let wanted = unsafe { (*time).nanos() };
-    let wanted = if flags & ABSOLUTE != 0 { wanted - sys::clock(clock) - skipped() } else { wanted };
+    let wanted = if flags & ABSOLUTE != 0 { wanted.saturating_sub(sys::clock(clock) + skipped()) } else { wanted };
     if let Some(interrupted) = sleep_entry(wanted.max(0), pc) {
         return if interrupted { sys::EINTR } else { 0 };
     }

@@ -56,7 +56,7 @@ macro_rules! atomics {
     ($($type:ident $atomic:ident: $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident $or:ident $xor:ident
        $nand:ident $strong:ident $val:ident;)*) => {
         $(
-            pub unsafe extern "C" fn $load(at: *mut $type, order: i32, pc: usize) -> $type {
+            pub unsafe extern "C-unwind" fn $load(at: *mut $type, order: i32, pc: usize) -> $type {
                 // SAFETY: the compiler passes the address of an atomic object.
                 let cell = unsafe { $atomic::from_ptr(at) };
                 let Some(me) = state::enter() else { return cell.load(SeqCst) };
@@ -68,7 +68,7 @@ macro_rules! atomics {
                 state::leave(me);
                 value
             }
-            pub unsafe extern "C" fn $store(at: *mut $type, value: $type, order: i32, pc: usize) {
+            pub unsafe extern "C-unwind" fn $store(at: *mut $type, value: $type, order: i32, pc: usize) {
                 // SAFETY: as above.
                 let cell = unsafe { $atomic::from_ptr(at) };
                 let Some(me) = state::enter() else { return cell.store(value, SeqCst) };
@@ -85,7 +85,7 @@ macro_rules! atomics {
             atomics!(@update $type $atomic $or, |cell: &$atomic, value| cell.fetch_or(value, SeqCst), |old: $type, value| old | value);
             atomics!(@update $type $atomic $xor, |cell: &$atomic, value| cell.fetch_xor(value, SeqCst), |old: $type, value| old ^ value);
             atomics!(@update $type $atomic $nand, |cell: &$atomic, value| cell.fetch_nand(value, SeqCst), |old: $type, value: $type| !(old & value));
-            pub unsafe extern "C" fn $strong(at: *mut $type, expected: *mut $type, new: $type, success: i32, _failure: i32, pc: usize) -> i32 {
+            pub unsafe extern "C-unwind" fn $strong(at: *mut $type, expected: *mut $type, new: $type, success: i32, _failure: i32, pc: usize) -> i32 {
                 // SAFETY: the compiler passes valid addresses.
                 unsafe {
                     let seen = $val(at, *expected, new, success, _failure, pc);
@@ -94,7 +94,7 @@ macro_rules! atomics {
                     i32::from(same)
                 }
             }
-            pub unsafe extern "C" fn $val(at: *mut $type, expected: $type, new: $type, success: i32, failure: i32, pc: usize) -> $type {
+            pub unsafe extern "C-unwind" fn $val(at: *mut $type, expected: $type, new: $type, success: i32, failure: i32, pc: usize) -> $type {
                 // SAFETY: as above.
                 let cell = unsafe { $atomic::from_ptr(at) };
                 let exchange = || cell.compare_exchange(expected, new, SeqCst, SeqCst).unwrap_or_else(|seen| seen);
@@ -114,7 +114,7 @@ macro_rules! atomics {
         )*
     };
     (@update $type:ident $atomic:ident $name:ident, $perform:expr, $result:expr) => {
-        pub unsafe extern "C" fn $name(at: *mut $type, value: $type, order: i32, pc: usize) -> $type {
+        pub unsafe extern "C-unwind" fn $name(at: *mut $type, value: $type, order: i32, pc: usize) -> $type {
             // SAFETY: the compiler passes the address of an atomic object.
             let cell = unsafe { $atomic::from_ptr(at) };
             let Some(me) = state::enter() else { return $perform(cell, value) };
@@ -204,7 +204,7 @@ impl Atomic128 {
     }
 }
 
-pub extern "C" fn fence() {
+pub extern "C-unwind" fn fence() {
     std::sync::atomic::fence(SeqCst);
 }
 
@@ -276,7 +276,7 @@ entry! {
 
 /// Six argument registers are all used: there is none left for the return address, so the site is unknown.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_strong(
+pub unsafe extern "C-unwind" fn __tsan_atomic128_compare_exchange_strong(
     at: *mut u128,
     expected: *mut u128,
     new: u128,
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_strong(
     unsafe { strong128(at, expected, new, success, failure, 0) }
 }
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_weak(
+pub unsafe extern "C-unwind" fn __tsan_atomic128_compare_exchange_weak(
     at: *mut u128,
     expected: *mut u128,
     new: u128,
@@ -298,7 +298,7 @@ pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_weak(
     unsafe { strong128(at, expected, new, success, failure, 0) }
 }
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_val(
+pub unsafe extern "C-unwind" fn __tsan_atomic128_compare_exchange_val(
     at: *mut u128,
     expected: u128,
     new: u128,

@@ -2,7 +2,7 @@
 
 use crate::log::note;
 use crate::plan::{Header, MAGIC};
-use crate::{answers, record, sched, signals, sys, threads};
+use crate::{answers, process, record, sched, signals, sys, threads};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The plan, in mapped memory that is only read.
@@ -56,6 +56,7 @@ unsafe fn start() {
         }
         sched::lock().follow(&plan);
         answers::follow(&plan);
+        process::prepare();
         threads::prepare();
         signals::prepare();
         modules();

@@ -2,7 +2,7 @@
 
 use crate::entry::entry;
 use crate::log::{self, message, note, op};
-use crate::real::{Ptr, Real};
+use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
 use crate::{answers, blocking, record, sched, sys};
 
@@ -140,19 +140,47 @@ fn shown_number(real: i32) -> i32 {
     unsafe { (*&raw const NUMBERS).iter().find(|entry| entry.1 == real && real > 0).map_or(real, |entry| entry.0) }
 }
 
-/// A child made by `fork` has one thread and runs unrecorded.
+/// A child has one thread and runs unrecorded: the first thing it does, whoever forked.
+extern "C" fn in_child() {
+    state::set_current(std::ptr::null_mut());
+}
+
+/// Called once, before the program can have handlers of its own that run in a child.
+pub unsafe fn prepare() {
+    // SAFETY: a handler of the right type, in a library that is never unloaded.
+    unsafe {
+        let none = std::ptr::null_mut();
+        real::__register_atfork(none, none, in_child as *const () as Ptr, none);
+    }
+}
+
+/// Also `vfork`: a child that shared our memory would write into our recording. Handlers of the program that run before
+/// and after are part of it and recorded.
 pub unsafe extern "C-unwind" fn fork(_pc: usize) -> i32 {
     static REAL: Real = Real::new(b"fork\0");
-    let me = state::enter();
     // SAFETY: the C library's function.
-    let mut child = unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() };
+    made(unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() })
+}
+
+/// The same without handlers, which takes ours along.
+pub unsafe extern "C-unwind" fn fork_bare(_pc: usize) -> i32 {
+    static REAL: Real = Real::new(b"_Fork\0");
+    // SAFETY: the C library's function.
+    let child = unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() };
     if child == 0 {
-        state::set_current(std::ptr::null_mut());
-    } else if let Some(me) = me {
-        if child > 0 {
-            child = child_made(me, child);
-        }
+        in_child();
+    }
+    made(child)
+}
+
+/// What the program is told about a child.
+fn made(child: i32) -> i32 {
+    if child > 0
+        && let Some(me) = state::enter()
+    {
+        let shown = child_made(me, child);
         state::leave(me);
+        return shown;
     }
     child
 }
@@ -310,6 +338,8 @@ entry! {
     _Exit(1) => exit_now_c99;
     abort(0) => abort;
     fork(0) => fork;
+    vfork(0) => fork;
+    _Fork(0) => fork_bare;
     wait(1) => wait;
     waitid(4) => waitid;
     waitpid(3) => waitpid;

@@ -97,6 +97,7 @@ real! {
     pthread_cancel (thread: usize) -> i32;
     pthread_testcancel ();
     pthread_setcancelstate (new: i32, old: *mut i32) -> i32;
+    pthread_setcanceltype (new: i32, old: *mut i32) -> i32;
     pthread_self () -> usize;
     pthread_key_create (key: *mut u32, destructor: Ptr) -> i32;
     pthread_setspecific (key: u32, value: *const c_void) -> i32;
@@ -133,6 +134,7 @@ real! {
     sem_post (semaphore: Ptr) -> i32;
     sem_getvalue (semaphore: Ptr, value: *mut i32) -> i32;
     malloc_usable_size (block: Ptr) -> usize;
+    __register_atfork (prepare: Ptr, parent: Ptr, child: Ptr, module: Ptr) -> i32;
     dl_iterate_phdr (callback: Ptr, data: Ptr) -> i32;
     sigaction (signal: i32, new: Ptr, old: Ptr) -> i32;
 }

@@ -212,14 +212,20 @@ pub fn load(address: usize, size: usize) -> Option<u64> {
 /// Records the write that the thread has executed since it left the runtime.
 #[inline(always)]
 pub fn read_back(thread: &mut Thread) {
-    let UnreadWrite { pc, address, mut size, op } = thread.unread;
-    if size == UnreadWrite::TOKEN_LOST {
+    let unread = thread.unread;
+    if unread.size == UnreadWrite::TOKEN_LOST {
         return crate::sched::regain(thread);
     }
+    thread.unread.size = 0;
+    written(thread, unread);
+}
+
+/// Records a write that the thread has executed.
+#[inline(always)]
+pub fn written(thread: &mut Thread, UnreadWrite { pc, address, mut size, op }: UnreadWrite) {
     if size & UnreadWrite::TEXT != 0 {
         size = text_size(address, size & !UnreadWrite::TEXT);
     }
-    thread.unread.size = 0;
     let value = load(address, size);
     event(thread, &LogEvent { op, pc: pc as u64, address: address as u64, size: size as u32, value });
 }

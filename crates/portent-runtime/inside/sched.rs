@@ -6,7 +6,8 @@
 //!
 //! Time is virtual where a thread waits for it: a sleep or a time-out happens when nothing else can, the earliest first,
 //! and the clocks that the program sees move on by as much ([`crate::answers`]). While a thread is away in a system call, the
-//! others' time-outs take their real time.
+//! others' time-outs take their real time. A wait whose time has really passed also ends when the others only spin: at once
+//! when one of them yields, after a second in any case.
 //!
 //! Nobody possible, nobody away, no time to wait for: that is a deadlock. It is noted, and the process ends.
 
@@ -14,7 +15,7 @@ use crate::log::{diverged, note, op};
 use crate::plan::{goal, policy};
 use crate::state::{Life, Pending, Thread, UnreadWrite, Wait, thread};
 use crate::{answers, condition, init, once, process, record, semaphore, signals, sys};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 /// Events before the scheduler looks again whether somebody else should run, where the policy prefers to stay: a thread
 /// that spins on a plain variable lets the others go on so.
@@ -159,6 +160,7 @@ pub fn ask(me: &mut Thread, pending: Pending) {
     me.pending = pending;
     me.timed_out = false;
     me.interrupted = false;
+    me.waited = false;
     if me.signal_at == me.events {
         signals::inject(me, pending.wait != Wait::Nothing);
         // SAFETY: the holder of the token looks at objects that only holders change.
@@ -167,6 +169,9 @@ pub fn ask(me: &mut Thread, pending: Pending) {
         }
     }
     loop {
+        // Handlers that ran in between had operations of their own.
+        me.pending = pending;
+        me.timed_out = false;
         let mut scheduler = lock();
         me.life = Life::Waiting;
         me.publish();
@@ -194,8 +199,9 @@ pub fn ask(me: &mut Thread, pending: Pending) {
 #[inline(always)]
 pub fn before(me: &mut Thread, pending: Pending) {
     me.timed_out = false;
+    // A signal that waits for its handler makes nothing possible here: `ask` runs the handler, and then waits.
     // SAFETY: the holder of the token looks at objects that only holders change.
-    let busy = pending.wait != Wait::Nothing && !unsafe { (*peek()).possible(me, &pending) };
+    let busy = pending.wait != Wait::Nothing && !unsafe { (*peek()).allows(me, &pending) };
     if me.events >= me.stop || busy || (pending.op >= op::ACCESSES && eager()) {
         ask(me, pending);
     }
@@ -215,14 +221,25 @@ pub fn first_turn(me: &mut Thread) {
 
 /// The token goes away while the thread is in a system call (or whatever else may take long).
 pub fn go_away(me: &mut Thread, pc: usize) {
-    me.pending = Pending { op: op::RESUME, pc, ..Pending::default() };
-    let mut scheduler = lock();
-    me.life = Life::Away;
-    scheduler.away += 1;
-    me.publish();
-    hand_over(&mut scheduler, u32::MAX);
-    drop(scheduler);
-    me.in_call = true;
+    loop {
+        me.pending = Pending { op: op::RESUME, pc, ..Pending::default() };
+        let mut scheduler = lock();
+        me.life = Life::Away;
+        scheduler.away += 1;
+        me.publish();
+        hand_over(&mut scheduler, u32::MAX);
+        drop(scheduler);
+        me.in_call = true;
+        compiler_fence(Ordering::SeqCst);
+        if me.signals == 0 {
+            return;
+        }
+        // They came before `in_call` was set, so they were put off; but the call may never return.
+        come_back(me);
+        me.inside = 0;
+        signals::deliver(me);
+        me.inside = 1;
+    }
 }
 
 /// Back from it: waits for the token.
@@ -300,7 +317,9 @@ fn wait_for_turn(me: &mut Thread) {
         // What a thread does after its end (its malloc caches, its stack) must come before what we do.
         // SAFETY: set once.
         let pid = unsafe { (*peek()).pid };
-        while sys::thread_exists(pid, leaving) {
+        // It may hang in a destructor of the program's that ran after ours: then we do not wait for ever.
+        let since = sys::clock(1);
+        while sys::thread_exists(pid, leaving) && sys::clock(1) - since < LONG {
             // SAFETY: no arguments.
             unsafe { sys::call3(sys::SYS_SCHED_YIELD, 0, 0, 0) };
         }
@@ -343,20 +362,28 @@ fn look_around(me: &mut Thread) {
 /// # Safety
 /// Under the scheduler's lock; `holder` has the token.
 unsafe fn take_away(scheduler: &mut Scheduler, holder: &mut Thread) {
-    if holder.inside != 0 || holder.life != Life::Running {
+    // SAFETY: fields of a thread of the table, which its thread may change at the same time.
+    let inside = || unsafe { std::ptr::read_volatile(&raw const holder.inside) } != 0;
+    if inside() || holder.life != Life::Running {
         return;
     }
-    if holder.unread.size != 0 {
-        record::read_back(holder);
+    // SAFETY: as above.
+    let size = unsafe { AtomicUsize::from_ptr(&raw mut holder.unread.size) };
+    let unread = size.swap(UnreadWrite::TOKEN_LOST, Ordering::SeqCst);
+    if unread != UnreadWrite::TOKEN_LOST {
+        holder.put_aside = unread;
     }
-    holder.unread.size = UnreadWrite::TOKEN_LOST;
     // It may be entering the runtime this very moment. After this barrier either we see that, or it sees what we wrote.
     sys::barrier_everywhere();
-    // SAFETY: a field of a thread of the table.
-    let inside = unsafe { std::ptr::read_volatile(&raw const holder.inside) } != 0;
-    if inside && holder.unread.size == UnreadWrite::TOKEN_LOST {
-        holder.unread.size = 0;
+    if inside() || size.load(Ordering::SeqCst) != UnreadWrite::TOKEN_LOST {
+        // It was faster, and keeps the token. If it has seen what we wrote, or sees it later, `regain` finds out, and
+        // what was put aside is still to be recorded: had it recorded that itself, it would have cleared the size after us.
         return;
+    }
+    let UnreadWrite { pc, address, op, .. } = holder.unread;
+    let unread = UnreadWrite { pc, address, op, size: std::mem::take(&mut holder.put_aside) };
+    if unread.size != 0 {
+        record::written(holder, unread);
     }
     holder.life = Life::Away;
     holder.pending = Pending { op: op::RESUME, ..Pending::default() };
@@ -370,8 +397,15 @@ unsafe fn take_away(scheduler: &mut Scheduler, holder: &mut Thread) {
 #[cold]
 #[inline(never)]
 pub fn regain(me: &mut Thread) {
-    me.unread.size = 0;
-    come_back(me);
+    let scheduler = lock();
+    let lost = me.life != Life::Running;
+    me.unread.size = if lost { 0 } else { std::mem::take(&mut me.put_aside) };
+    drop(scheduler);
+    if lost {
+        come_back(me);
+    } else if me.unread.size != 0 {
+        record::read_back(me);
+    }
 }
 
 impl Scheduler {
@@ -532,7 +566,9 @@ impl Scheduler {
                     Life::Done => return self.diverge(diverged::ENDED, events),
                     _ => {}
                 }
-                who.allow(who.events + events);
+                // Counted from the beginning: some events follow others at once, so that it may be ahead of the last step.
+                who.planned += events;
+                who.allow(who.planned);
                 self.granted = true;
             }
             if who.life == Life::Done && who.events < who.until {
@@ -668,7 +704,7 @@ impl Scheduler {
     }
 
     fn by_policy(&mut self, asking: u32) -> Option<u32> {
-        if self.exiting && self.exit_events == 0 {
+        if self.exiting && self.exit_events == 0 && self.exit_is_held() {
             return None;
         }
         let mut chosen: Option<&mut Thread> = None;
@@ -683,9 +719,19 @@ impl Scheduler {
             unsafe { (*asker).priority = self.lowest };
         }
         let stays = self.policy == policy::STAY && asking != u32::MAX && !yields;
+        let mut now = None;
         for one in self.living() {
-            if one.life != Life::Waiting || !self.possible(one, &one.pending) {
+            if one.life != Life::Waiting {
                 continue;
+            }
+            if !self.possible(one, &one.pending) {
+                // Its time may have come while the others only spin.
+                let late = |now: &mut Option<i64>| {
+                    *now.get_or_insert_with(|| answers::now_with(self.skipped)) - one.pending.deadline
+                };
+                if one.pending.deadline == 0 || late(&mut now) < if yields { 0 } else { LONG } {
+                    continue;
+                }
             }
             if stays && one.id == asking && one.events < one.until {
                 return Some(asking);
@@ -706,6 +752,9 @@ impl Scheduler {
             }
         }
         let chosen = chosen?;
+        if !self.possible(chosen, &chosen.pending) {
+            self.time_out(chosen);
+        }
         let span = match self.policy {
             policy::STAY => PATIENCE,
             policy::ROUND_ROBIN => 100,
@@ -727,7 +776,7 @@ impl Scheduler {
         if self.away > 0 && ahead > 0 {
             return None;
         }
-        if self.exiting {
+        if self.exiting && self.exit_is_held() {
             if self.exit_waits == 0 {
                 return None;
             }
@@ -742,6 +791,12 @@ impl Scheduler {
         let ahead = who.pending.deadline - answers::now_with(self.skipped);
         self.skipped += ahead.max(0);
         who.timed_out = true;
+    }
+
+    /// Whether somebody waits to end the process. Afterwards, while destructors of static objects run, others may have to go
+    /// on, for as long as it takes.
+    fn exit_is_held(&self) -> bool {
+        self.living().any(|one| one.life == Life::Waiting && one.pending.wait == Wait::Exit)
     }
 
     fn by_exit(&mut self) -> Option<u32> {

@@ -3,6 +3,9 @@
 //! Handlers of the program run only where their thread could have an event: while it is inside the runtime (waiting for
 //! its turn, or in the middle of a record) they are put off until it leaves. Faults of the runtime's own loads are caught
 //! and passed over; faults of the program go to its handler, or are noted and end it as they would have.
+//!
+//! A handler that was put off runs with the mask it asked for, but is told no more than its signal's number. Handlers set by
+//! other means than `sigaction` and `signal` run as they come; inside the runtime nothing of them is recorded.
 
 use crate::entry::entry;
 use crate::log::note;
@@ -20,6 +23,15 @@ const SA_SIGINFO: i32 = 4;
 const SA_ONSTACK: i32 = 0x0800_0000;
 const SA_RESTART: i32 = 0x1000_0000;
 const SA_NODEFER: i32 = 0x4000_0000;
+const SA_RESETHAND: i32 = i32::MIN;
+/// The C library's own signal for cancellation. Programs never handle it: among the signals that were put off it stands
+/// for an asynchronous cancellation.
+pub const CANCEL: u32 = 32;
+
+/// A signal's place in sets, the kernel's and `Thread::signals`.
+pub const fn bit(signal: u32) -> u64 {
+    1 << (signal.wrapping_sub(1) & 63)
+}
 const RIP: usize = 16;
 
 /// glibc's `struct sigaction`.
@@ -81,8 +93,16 @@ unsafe extern "C" fn fault(signal: i32, information: *mut u8, context: *mut u8) 
             return;
         }
         let asked = ASKED[signal as usize];
+        // Sent by somebody (`raise`, `kill`), not by the processor: it does not come again by itself.
+        let sent = information.add(8).cast::<i32>().read_unaligned() <= 0;
         if asked.handler > 1 {
-            return run(&asked, signal, information, context);
+            if asked.flags & SA_RESETHAND != 0 {
+                ASKED[signal as usize] = NONE;
+            }
+            return run_masked(&asked, signal, information, context);
+        }
+        if sent && asked.handler == 1 {
+            return;
         }
         if let Some(me) = state::enter() {
             let address = information.add(16).cast::<u64>().read_unaligned();
@@ -92,6 +112,25 @@ unsafe extern "C" fn fault(signal: i32, information: *mut u8, context: *mut u8) 
         }
         let mut default = NONE;
         real::sigaction(signal, (&raw mut default).cast(), std::ptr::null_mut());
+        if sent {
+            sys::call3(sys::SYS_TGKILL, sys::getpid() as usize, sys::gettid() as usize, signal as usize);
+        }
+    }
+}
+
+/// Runs a handler with the signals blocked that the kernel would block, had it called it.
+unsafe fn run_masked(asked: &Action, signal: i32, information: *mut u8, context: *mut u8) {
+    const BLOCK: usize = 0;
+    const SET: usize = 2;
+    let own = if asked.flags & SA_NODEFER != 0 { 0 } else { bit(signal as u32) };
+    let blocked = asked.mask[0] | own;
+    let mut before = 0u64;
+    // SAFETY: the kernel reads and fills sets of eight bytes; the caller vouches for the handler's arguments.
+    unsafe {
+        let (blocked, before) = (&raw const blocked as usize, &raw mut before as usize);
+        sys::call(sys::SYS_SIGPROCMASK, BLOCK, blocked, before, 8, 0, 0);
+        run(asked, signal, information, context);
+        sys::call(sys::SYS_SIGPROCMASK, SET, before, 0, 8, 0, 0);
     }
 }
 
@@ -131,7 +170,7 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
             return run(&asked, signal, information, context);
         }
         if !(*me).in_call {
-            (*me).signals |= 1 << (signal as u64 & 63);
+            (*me).signals |= bit(signal as u32);
             return;
         }
         // In a system call: the handler runs now, with the token, and the call goes on or is interrupted, as the kernel does.
@@ -163,7 +202,7 @@ fn announce(me: &mut Thread, signal: u64, waits: bool) {
 pub fn inject(me: &mut Thread, waiting: bool) {
     while me.signal_at == me.events {
         let (signal, waits) = (me.signal_planned, me.signal_waits);
-        me.signals |= 1 << signal;
+        me.signals |= bit(signal);
         answers::next_signal(me);
         if waits && waiting {
             return;
@@ -181,9 +220,16 @@ pub fn inject(me: &mut Thread, waiting: bool) {
 #[inline(never)]
 pub fn deliver(me: &mut Thread) -> bool {
     let mut restart = true;
+    // SAFETY: this thread's errno: a call that has just set it is not interrupted, as far as the program can tell.
+    let error = unsafe { *sys::__errno_location() };
     while me.signals != 0 {
-        let signal = me.signals.trailing_zeros();
-        me.signals &= !(1 << signal);
+        let signal = me.signals.trailing_zeros() + 1;
+        me.signals &= !bit(signal);
+        if signal == CANCEL {
+            // SAFETY: a cancellation point, with no frame of ours that has to be cleaned up.
+            unsafe { real::pthread_testcancel() };
+            continue;
+        }
         announce(me, u64::from(signal), me.life == state::Life::Running && me.waited);
         // SAFETY: the program's handler. It gets no information: the kernel's is gone by now.
         unsafe {
@@ -191,11 +237,13 @@ pub fn deliver(me: &mut Thread) -> bool {
             if asked.handler > 1 {
                 SIGNAL_INFORMATION[0] = signal;
                 let information = (&raw mut SIGNAL_INFORMATION).cast();
-                run(&asked, signal as i32, information, (&raw mut NO_CONTEXT).cast());
+                run_masked(&asked, signal as i32, information, (&raw mut NO_CONTEXT).cast());
                 restart &= asked.flags & SA_RESTART != 0;
             }
         }
     }
+    // SAFETY: as above.
+    unsafe { *sys::__errno_location() = error };
     restart
 }
 

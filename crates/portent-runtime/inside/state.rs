@@ -2,7 +2,7 @@
 
 use crate::log::{self, ThreadRow, op};
 use std::arch::{asm, global_asm};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst, compiler_fence};
 
 /// What must hold before a waiting thread's operation is possible. Looked at by the scheduler, without side effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -98,6 +98,10 @@ pub struct Thread {
     /// Next answer of the plan to look at for signals.
     pub signal_answer: usize,
     pub unread: UnreadWrite,
+    /// The size of the unread write, while [`UnreadWrite::TOKEN_LOST`] stands in its place and nobody has recorded it.
+    pub put_aside: usize,
+    /// Events of it that the plan's steps have had so far.
+    pub planned: u64,
     /// Slot of the last site, for the recording.
     pub last_site: u16,
     pub life: Life,
@@ -110,6 +114,8 @@ pub struct Thread {
     pub cancelled: bool,
     /// The program does not want it yet.
     pub cancel_disabled: bool,
+    /// The program wants it anywhere, not only at cancellation points.
+    pub cancel_anywhere: bool,
     /// It waits in a system call, outside the scheduler: a handler may take the token and run.
     pub in_call: bool,
     /// It has just been waiting for something, which handlers that run now interrupt.
@@ -134,6 +140,8 @@ pub struct Thread {
     pub tid: u32,
     pub pthread: usize,
     pub detached: bool,
+    /// The signal mask that it begins with.
+    pub mask: u64,
     pub routine: usize,
     pub argument: usize,
     /// Where `operator new` was called, while it calls `malloc`.
@@ -210,6 +218,8 @@ pub fn enter() -> Option<&'static mut Thread> {
             return None;
         }
         (*thread).inside = 1;
+        // In this order for signal handlers of this thread, and for `sched::take_away`.
+        compiler_fence(SeqCst);
         let thread = &mut *thread;
         if thread.unread.size != 0 {
             crate::record::read_back(thread);
@@ -221,7 +231,9 @@ pub fn enter() -> Option<&'static mut Thread> {
 /// Leaves it again, and runs the signal handlers that were put off.
 #[inline(always)]
 pub fn leave(thread: &mut Thread) {
+    compiler_fence(SeqCst);
     thread.inside = 0;
+    compiler_fence(SeqCst);
     if thread.signals != 0 {
         crate::signals::deliver(thread);
     }

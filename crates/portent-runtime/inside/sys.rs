@@ -11,6 +11,7 @@ pub const SYS_OPEN: i64 = 2;
 pub const SYS_CLOSE: i64 = 3;
 pub const SYS_FSTAT: i64 = 5;
 pub const SYS_MMAP: i64 = 9;
+pub const SYS_SIGPROCMASK: i64 = 14;
 pub const SYS_SCHED_YIELD: i64 = 24;
 pub const SYS_GETPID: i64 = 39;
 pub const SYS_KILL: i64 = 62;
@@ -113,6 +114,18 @@ pub fn thread_exists(pid: u32, tid: u32) -> bool {
 pub fn barrier_everywhere() {
     // SAFETY: MEMBARRIER_CMD_GLOBAL changes nothing. Where the kernel lacks it, the window it closes is a few instructions.
     unsafe { call3(SYS_MEMBARRIER, 1, 0, 0) };
+}
+
+/// All signals that can be blocked.
+pub const EVERY_SIGNAL: u64 = !(1 << (9 - 1) | 1 << (19 - 1));
+
+/// Sets the calling thread's signal mask; what it was.
+pub fn set_signal_mask(mask: u64) -> u64 {
+    const SET: usize = 2;
+    let mut before = 0u64;
+    // SAFETY: the kernel reads and fills sets of eight bytes.
+    unsafe { call(SYS_SIGPROCMASK, SET, &raw const mask as usize, &raw mut before as usize, 8, 0, 0) };
+    before
 }
 
 /// Maps memory; null if that fails.

@@ -9,7 +9,8 @@ use crate::entry::entry;
 use crate::log::{note, op};
 use crate::real::{self, Ptr};
 use crate::state::{self, Life, Pending, Thread, Wait, thread};
-use crate::{answers, record, sched, sys};
+use crate::{answers, record, sched, signals, sys};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Rounds of destructors that the C library makes.
 const ROUNDS: usize = 4;
@@ -35,6 +36,8 @@ extern "C" fn key_destructor(rounds: Ptr) {
         return;
     }
     if let Some(me) = state::enter() {
+        // Handlers of the program must not run without a thread that they belong to.
+        sys::set_signal_mask(sys::EVERY_SIGNAL);
         record::numbers(note::THREAD_END, &[u64::from(me.id)]);
         state::set_current(std::ptr::null_mut());
         sched::end(me);
@@ -62,6 +65,11 @@ struct Start {
 
 extern "C" fn begin(me: &'static mut Thread) -> Start {
     state::set_current(me);
+    let mask = sys::set_signal_mask(me.mask);
+    if mask != sys::EVERY_SIGNAL {
+        // The program's own, given with the attributes.
+        sys::set_signal_mask(mask);
+    }
     me.tid = sys::gettid();
     answers::next_signal(me);
     sched::first_turn(me);
@@ -137,9 +145,13 @@ pub unsafe extern "C-unwind" fn create(
     child.argument = argument;
     child.pending = state::not_started();
     let mut made = 0;
+    // Until the new thread knows itself, no handler may run there.
+    child.mask = sys::set_signal_mask(sys::EVERY_SIGNAL);
+    let mask = child.mask;
     // SAFETY: `start` takes the child's state as its argument.
     let result =
         unsafe { real::pthread_create(&raw mut made, attributes, start as *const () as Ptr, (&raw mut *child).cast()) };
+    sys::set_signal_mask(mask);
     if result == 0 {
         child.pthread = made;
         // SAFETY: the caller's place for the result.
@@ -166,12 +178,16 @@ fn is_detached(attributes: Ptr) -> bool {
     !attributes.is_null() && unsafe { *attributes.cast::<u32>().add(2) } & 1 != 0
 }
 
-/// The thread that a `pthread_t` stands for; the youngest, as they are used again.
+/// The thread that a `pthread_t` stands for, which may have stood for others that are gone.
 pub fn find(pthread: usize) -> Option<u32> {
     // SAFETY: the holder of the token looks at threads of the table.
     let count = unsafe { (*sched::peek()).count };
     // SAFETY: as above.
-    (0..count).rev().find(|&id| unsafe { (*thread(id)).pthread == pthread && (*thread(id)).life != Life::Unused })
+    (0..count).rev().find(|&id| unsafe {
+        let one = &*thread(id);
+        let gone = one.life == Life::Unused || (one.life == Life::Done && one.detached);
+        one.pthread == pthread && !gone
+    })
 }
 
 /// Waits for a thread's end; then the real join, which waits only until it has left the kernel.
@@ -276,8 +292,10 @@ pub unsafe extern "C-unwind" fn cancel(pthread: usize, _pc: usize) -> i32 {
     let result = unsafe { real::pthread_cancel(pthread) };
     if let Some(me) = state::enter() {
         if let Some(id) = find(pthread) {
-            // SAFETY: a thread of the table.
-            unsafe { (*thread(id)).cancelled = true };
+            // SAFETY: a thread of the table; it waits, or is in a system call.
+            let target = unsafe { &mut *thread(id) };
+            target.cancelled = true;
+            note_asynchronous(target);
         }
         state::leave(me);
     }
@@ -291,13 +309,42 @@ pub unsafe extern "C-unwind" fn setcancelstate(new: i32, old: *mut i32, _pc: usi
         && let Some(me) = state::enter()
     {
         me.cancel_disabled = new != 0;
+        note_asynchronous(me);
         state::leave(me);
     }
     result
 }
 
+/// A thread that may be cancelled anywhere is cancelled where it next leaves the runtime.
+fn note_asynchronous(target: &mut Thread) {
+    if target.is_cancelled() && target.cancel_anywhere {
+        // SAFETY: a field of a thread of the table, which a signal handler of that thread may change at the same time.
+        let waiting = unsafe { AtomicU64::from_ptr(&raw mut target.signals) };
+        waiting.fetch_or(signals::bit(signals::CANCEL), Ordering::SeqCst);
+    }
+}
+
+/// For the C library every thread that is recorded is cancelled at cancellation points only: anywhere else it could be
+/// in the middle of the runtime.
+pub unsafe extern "C-unwind" fn setcanceltype(new: i32, old: *mut i32, _pc: usize) -> i32 {
+    // SAFETY: passed on.
+    let Some(me) = state::enter() else { return unsafe { real::pthread_setcanceltype(new, old) } };
+    let known = matches!(new, 0 | 1);
+    if known {
+        if !old.is_null() {
+            // SAFETY: the program's place for the result.
+            unsafe { *old = i32::from(me.cancel_anywhere) };
+        }
+        me.cancel_anywhere = new == 1;
+        note_asynchronous(me);
+    }
+    state::leave(me);
+    if known { 0 } else { sys::EINVAL }
+}
+
 entry! {
     pthread_setcancelstate(2) => setcancelstate;
+    pthread_setcanceltype(2) => setcanceltype;
     pthread_create(4) => create;
     pthread_join(2) => join_entry;
     pthread_tryjoin_np(2) => tryjoin;

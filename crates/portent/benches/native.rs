@@ -7,7 +7,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Instant;
 
 const REPEAT: usize = 3;
 
@@ -176,46 +175,23 @@ fn pbzip2() -> Result<(), String> {
     compare("pbzip2", "≤ 1", &arguments, &binaries)
 }
 
-/// Seconds of real time.
-fn elapsed(command: &mut Command) -> Result<f64, String> {
-    let mut shortest = f64::MAX;
-    for _ in 0..REPEAT {
-        let start = Instant::now();
-        finished(command)?;
-        shortest = shortest.min(start.elapsed().as_secs_f64());
-    }
-    Ok(shortest)
-}
-
-/// What a forced switch costs beyond the two futex calls that it must make. Runs of two lengths, so that starting up and
-/// the first thousands cancel out.
+/// What a forced switch costs beyond the two futex calls that it must make, in processor time. Runs of two lengths, so
+/// that starting up cancels out.
 fn switch() -> Result<(), String> {
     let (few, many) = (20_000, 120_000);
-    let native = build("bench_switch.c", Kind::Native, "switch")?;
-    let recorded = build("bench_switch.c", Kind::Recorded, "switch")?;
     let trace = scratch().join("switch.portent");
-    let bare = |times: u32| elapsed(Command::new(&native).arg("futex").arg(times.to_string()));
-    // Only the program's own time counts: converting comes after it, in another process.
-    let forced = |times: u32| {
-        let mut shortest = f64::MAX;
-        for _ in 0..REPEAT {
-            let mut command = portent();
-            command.current_dir(scratch()).args(["record", "-o"]).arg(&trace).arg("--");
-            command.args(["bash", "-c", r#"TIMEFORMAT="real time %R"; time "$@""#, "bash"]);
-            let output = finished(command.arg(&recorded).arg("yield").arg(times.to_string()))?;
-            let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            let time = text.lines().find_map(|line| line.strip_prefix("real time ")?.parse::<f64>().ok());
-            shortest = shortest.min(time.ok_or("no time")?);
-        }
-        Ok::<_, String>(shortest)
+    let per_switch = |kind: Kind, how: &str| {
+        let binary = build("bench_switch.c", kind, "switch")?;
+        let time = |times: u32| Ok::<_, String>(best(kind, &binary, &[how.to_owned(), times.to_string()], &trace)?.0);
+        Ok::<_, String>((time(many)? - time(few)?) / f64::from(2 * (many - few)) * 1e6)
     };
-    let per_switch = |short: f64, long: f64| (long - short) / f64::from(2 * (many - few)) * 1e6;
-    let two_calls = per_switch(bare(few)?, bare(many)?);
-    let switch = per_switch(forced(few)?, forced(many)?);
+    let two_calls = per_switch(Kind::Native, "futex")?;
+    let switch = per_switch(Kind::Recorded, "yield")?;
     println!(
         "switch   {switch:.2} µs per forced switch, {two_calls:.2} µs per hand-over by two futex calls alone: {:.2} µs beyond (goal ≤ 1)",
         switch - two_calls
     );
+    let _ = std::fs::remove_file(trace);
     Ok(())
 }
 
@@ -233,9 +209,9 @@ fn main() {
         return;
     }
     header();
-    run("bank", &|| program("bank", "bench_bank.c", &["500000"], "≤ 1"));
-    run("queue", &|| program("queue", "bench_queue.cpp", &["200000"], "≤ 1"));
-    run("matmul", &|| program("matmul", "bench_matmul.c", &["240"], "≤ 3"));
+    run("bank", &|| program("bank", "bench_bank.c", &["1000000"], "≤ 1"));
+    run("queue", &|| program("queue", "bench_queue.cpp", &["300000"], "≤ 1"));
+    run("matmul", &|| program("matmul", "bench_matmul.c", &["300"], "≤ 3"));
     run("pbzip2", &pbzip2);
     run("switch", &switch);
     println!("goal for bytes per event: ≤ 8");

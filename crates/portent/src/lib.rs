@@ -45,7 +45,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let done = match arguments.command {
+        #[cfg(target_os = "linux")]
         Command::Demo(args) => commands::demo::run(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Demo(_) => {
+            Err(Failure::usage("programs can be recorded on Linux only", "try it there; traces can be examined here"))
+        }
         Command::Validate(args) => commands::validate::run(&args),
         Command::Stats(args) => commands::stats::run(&args),
         Command::Convert(args) => commands::convert::run(&args),

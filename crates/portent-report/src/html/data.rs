@@ -314,7 +314,7 @@ fn finding<'a>(
         flags: finding.flags.names().collect(),
         pattern: finding.pattern,
         why: &story.why,
-        tsan: format!("ThreadSanitizer {}", story.tsan.sentence(finding.kind)),
+        tsan: format!("ThreadSanitizer {}", story.tsan.sentence(finding.kind, story.round)),
         command: story.command.as_deref(),
         witness: finding.witness.as_ref().map(|witness| (witness.events(), witness.switches())),
         places: story.places.iter().map(|place| place_data(place, story, number)).collect(),

@@ -26,6 +26,22 @@ pub(crate) fn arguments(line: &[OsString]) -> Option<(Language, &[OsString])> {
     }
 }
 
+/// Builds a program of one C file, as `portent cc -o PROGRAM SOURCE` does.
+pub(crate) fn build(source: &str, program: &str) -> Result<(), Failure> {
+    library::available()?;
+    let compiler = Compiler::find(Language::C)?;
+    let arguments = ["-pthread", "-o", program, source].map(OsString::from);
+    let said = compiler.run(&flags::instrumented(&arguments, compiler.family()?, library::directory)?)?;
+    if said.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&said.stderr);
+    Err(Failure::not_started(
+        format!("{source} could not be built ({}):\n{}", said.status, words.trim_end()),
+        "does the compiler build other programs with threads? PORTENT_CC names another one",
+    ))
+}
+
 /// Becomes the compiler. Returns only when that is not possible.
 pub(crate) fn run(language: Language, arguments: &[OsString]) -> Result<ExitCode, Failure> {
     library::available()?;

@@ -20,10 +20,10 @@ use crate::native::subject::{Subject, path_of_round};
 use crate::reports::{self, Filters};
 use crate::terminal::{self, Bar, Unit};
 use portent_order::Model;
-use portent_predict::{Options, Prediction};
-use portent_report::{Extras, Replayed, Report, Settings, json};
+use portent_predict::{BugKind, Finding, Options, Prediction};
+use portent_report::{Extras, Replayed, Report, Settings, Story, json};
 use portent_runtime::plan::{Plan, policy};
-use portent_trace::Progress;
+use portent_trace::{Progress, Trace};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -35,13 +35,26 @@ const NEW_RUNS: usize = 8;
 
 /// Checks the program, and says by the exit status what came out.
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
+    let filters = Filters::read(&args.report)?;
+    let started = Instant::now();
+    let (check, failed) = check(args, false)?;
+    check.finish(filters, failed, started)
+}
+
+/// Checks the program, whose output goes nowhere; what there is to report, and whether a recorded run failed.
+pub(crate) fn silently(args: &CheckArgs) -> Result<(Report, bool), Failure> {
+    let (check, failed) = check(args, true)?;
+    Ok((check.report, failed))
+}
+
+fn check(args: &CheckArgs, silent: bool) -> Result<(Check<'_>, bool), Failure> {
     let options = args.search.options()?;
     let models = match args.model {
         None => vec![Model::Reads, Model::Sync],
         Some(name) => vec![name.model()?],
     };
-    let filters = Filters::read(&args.report)?;
-    let (target, nature) = target(args)?;
+    let (mut target, nature) = target(args)?;
+    target.silent = silent;
     let path = output(args, &target.program);
     let settings = Settings {
         input: args.program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
@@ -49,8 +62,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         sources: args.report.sources(&path),
         replay: None,
     };
-    let started = Instant::now();
-    let deadline = started + options.budget.unwrap_or(BUDGET);
+    let deadline = Instant::now() + options.budget.unwrap_or(BUDGET);
     let mut check = Check {
         args,
         options,
@@ -85,7 +97,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         }
         subjects = check.new_subjects(next, &path, round + 1)?;
     }
-    check.finish(filters, failed, started)
+    Ok((check, failed))
 }
 
 fn target(args: &CheckArgs) -> Result<(Target, examine::Nature), Failure> {
@@ -158,6 +170,9 @@ impl Check<'_> {
                 prediction.incomplete.clear();
                 prediction.partial = None;
                 prediction.may_read.clear();
+            }
+            if round > 1 {
+                prediction.findings.retain(|finding| !self.is_reverse(&subject.trace, finding));
             }
             let (replays, fresh) = self.replay(subject, &prediction, explore, must_show)?;
             new.extend(fresh);
@@ -272,6 +287,21 @@ impl Check<'_> {
             told.insert(finding.id.clone(), replayed);
         }
         Ok((told, new))
+    }
+
+    /// Whether a finding only leads back: a read that saw one write and could see another was told before, from a run in
+    /// which it saw the other.
+    fn is_reverse(&self, trace: &Trace, finding: &Finding) -> bool {
+        let place = |place: &portent_predict::Place| place.location.map(|at| trace.names().location(at).to_string());
+        let known =
+            |story: &Story| story.places.iter().map(|spot| spot.at.as_ref().map(|at| at.text.clone())).collect();
+        let [read, writer, challenger] = &finding.places[..] else { return false };
+        let reverse: Vec<_> = [read, challenger, writer].map(place).into();
+        finding.kind == BugKind::Nondeterminism
+            && self.report.stories.iter().any(|story| {
+                let told: Vec<Option<String>> = known(story);
+                story.finding.kind == finding.kind && story.finding.object == finding.object && told == reverse
+            })
     }
 
     /// Whether a replay did something that no run before it did.

@@ -1,134 +1,214 @@
-//! `portent demo`: everything that works today, on traces made for the occasion.
+//! `portent demo`: builds the bundled programs, checks each, and tells what was found.
+//!
+//! Everything happens as in `portent cc` and `portent check`, by the same code, in a temporary directory.
 
-use super::{generate, print, stats_text, validate};
-use crate::args::{Arguments, Command, DemoArgs};
+mod programs;
+
+use super::{cc, check, print, print_as_it_is};
+use crate::args::{Arguments, CheckArgs, Command, DemoArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::figures::count;
-use crate::terminal::{Bar, Unit};
-use crate::traces::Input;
+use crate::figures::counted;
+use crate::terminal;
 use clap::Parser;
-use portent_predict::{Control, Options, predict};
-use portent_report::{Extras, Report, Settings, text};
-use portent_trace::generate::Config;
-use portent_trace::stats::Stats;
-use portent_trace::{Trace, TraceError};
+use portent_report::text::{self, Look};
+use portent_report::{Report, Story, Tsan, html};
+use portent_trace::TraceError;
+use programs::{Bug, PROGRAMS, Program};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The command that makes the trace, shown to the user and run as it stands.
-const MAKE: &str = "portent gen --seed 7 --events 200000 --threads 8 --variables 400 --locks 16 \
-    --values 1 --updates 0.05 --atomic 0.1 --blocks 2000 --shared 0.1 --busy 0.002 \
-    --conditions 4 --waits 0.02 --barriers 1 --barrier-events 0.005 --semaphores 2 --semaphore-events 0.01 \
-    --locations named";
+/// By how much everything below a program's title is indented.
+const INDENT: usize = 3;
 
-/// A run in which nothing went wrong: a withdrawal and an audit, one after the other, each under the lock, with the log
-/// written before and after. Other interleavings of the same run are not so lucky.
-const STORY: &str = "\
-main|fork(teller)|bank.c:40
-main|w(log)|bank.c:41
-main|acq(account)|bank.c:10
-main|r(balance)|bank.c:11|100
-main|w(balance)|bank.c:12|70
-main|rel(account)|bank.c:13
-teller|acq(account)|bank.c:20
-teller|w(audit)|bank.c:21
-teller|rel(account)|bank.c:22
-teller|w(log)|bank.c:23
-";
-
-/// Makes, validates and describes a trace, and predicts from another.
-pub(crate) fn run(_: &DemoArgs) -> Result<ExitCode, Failure> {
-    let folder = tempfile::tempdir().map_err(|error| TraceError::whole(error).in_input("temporary directory"))?;
-    let path = folder.path().join("demo.portent");
-
-    print("Portent cannot record programs yet, so this demo works on synthetic runs.\n\n")?;
+/// Builds, checks and explains all programs.
+pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     let started = Instant::now();
-    let events = generate::write(demo_config()?, &path, None)?;
-    let size = path.metadata().map_err(|error| TraceError::whole(error).in_input("demo.portent"))?.len();
+    let folder = Folder::enter(args.keep.as_deref())?;
+    let bugs = PROGRAMS.iter().filter(|program| program.bug.is_some()).count();
     print(&format!(
-        "1. {}\n     -o demo.portent\n   {} events of 8 threads with locks, conditions, barriers and semaphores, \
-         made from a seed\n   and written to a temporary file: {} KB, {:.1} bytes per event, {}.\n\n",
-        wrapped(MAKE),
-        count(events),
-        count(size.div_ceil(1000)),
-        size as f64 / events.max(1) as f64,
-        seconds(started.elapsed()),
+        "Portent records one run of a program, works out what could go wrong in other interleavings of that run, and\n\
+         replays the program to show it. Here are {bugs} small C programs with a bug that their recorded run does not show,\n\
+         and {} without one.\n",
+        counted((PROGRAMS.len() - bugs) as u64, "twin"),
     ))?;
-
-    let started = Instant::now();
-    let stats = describe(&path)?;
-    let report = validate::report("demo.portent", &stats.summary);
-    print(&format!("2. portent validate demo.portent\n   {}", report.replace('\n', "\n   ").trim_end()))?;
-    print(&format!(
-        "\n   Locks exclude each other, threads run only while they exist, reads see what was last written: {}.\n\n",
-        seconds(started.elapsed())
-    ))?;
-    print(&format!("3. portent stats demo.portent\n{}\n", indented(&stats_text::page("demo.portent", &stats))))?;
-    let trace = Trace::from_std(STORY)?;
-    let Options { kinds, model, .. } = Options::default();
-    let prediction = predict(&trace, &Options::default(), &Control::default());
-    let mut report = Report::new(Settings { input: "story.std".into(), kinds, ..Settings::default() });
-    report.add(trace.into(), model, prediction, &Extras::default());
-    print(&format!(
-        "4. portent predict story.std\n   The ten events of story.std, of a run in which nothing went wrong:\n{}\n{}\n",
-        indented(&indented(STORY)),
-        indented(&text::page(&report, &text::Look::default())),
-    ))?;
-    print(
-        "The two writes of the log were far apart, with a lock taken in between, and a happens-before detector stays silent\n\
-         (`beyond_hb`); had the teller been first at the lock, they would have met. The same commands work on your own traces\n\
-         in RAPID's STD text. What comes next: recording C and C++ programs, and replaying what was predicted.\n",
-    )?;
-    Ok(ExitCode::NothingFound)
+    let look = terminal::look();
+    let mut rows = Vec::new();
+    for (number, program) in (1..).zip(&PROGRAMS) {
+        rows.push(one(number, program, &look, args.keep.is_some())?);
+    }
+    print(&format!("\n{}", table(&rows)))?;
+    let wrong = rows.iter().filter(|row| !row.good).count();
+    let seconds = started.elapsed().as_secs_f64();
+    print(&match wrong {
+        0 => format!("All {} came out as they should, in {seconds:.1} s.\n", counted(rows.len() as u64, "program")),
+        _ => format!("{wrong} of {} did not come out as they should.\n", counted(rows.len() as u64, "program")),
+    })?;
+    print(&format!("\n{}", next(args.keep.as_deref())))?;
+    folder.leave();
+    Ok(if wrong == 0 { ExitCode::NothingFound } else { ExitCode::Findings })
 }
 
-/// The settings behind [`MAKE`].
-fn demo_config() -> Result<Config, Failure> {
-    let parsed = Arguments::try_parse_from(MAKE.split_whitespace());
-    match parsed.map(|arguments| arguments.command) {
-        Ok(Command::Gen(args)) => args.config(),
+/// Where the programs are built, which is the current directory from then on: all paths that users see are short.
+struct Folder {
+    temporary: Option<tempfile::TempDir>,
+    before: Option<std::path::PathBuf>,
+}
+
+impl Folder {
+    fn enter(keep: Option<&Path>) -> Result<Folder, Failure> {
+        let failed =
+            |path: &Path, error| Failure::Trace(TraceError::whole(error).in_input(&path.display().to_string()));
+        let before = std::env::current_dir().ok();
+        let temporary = match keep {
+            Some(_) => None,
+            None => {
+                let made = tempfile::Builder::new().prefix("portent-demo-").tempdir();
+                Some(made.map_err(|error| failed(&std::env::temp_dir(), error))?)
+            }
+        };
+        let path = temporary.as_ref().map(tempfile::TempDir::path).or(keep).unwrap_or(Path::new("."));
+        std::fs::create_dir_all(path).and_then(|()| std::env::set_current_dir(path)).map_err(|e| failed(path, e))?;
+        Ok(Folder { temporary, before })
+    }
+
+    fn leave(self) {
+        if let Some(before) = self.before {
+            // A directory that is gone by now is not missed.
+            let _ = std::env::set_current_dir(before);
+        }
+        drop(self.temporary);
+    }
+}
+
+/// A line of the table at the end.
+struct Row {
+    name: &'static str,
+    found: String,
+    replays: String,
+    tsan: &'static str,
+    good: bool,
+}
+
+/// Builds, checks and explains one program.
+fn one(number: usize, program: &Program, look: &Look, keep: bool) -> Result<Row, Failure> {
+    let name = program.name;
+    let (source, binary) = (format!("{name}.c"), format!("./{name}"));
+    let story: String = program.story().map(|line| format!("{line}\n")).collect();
+    let heading = format!("{number}. {}", program.title());
+    let heading = if look.colours { format!("\x1b[1m{heading}\x1b[0m") } else { heading };
+    let commands = format!("$ portent cc -o {name} {source}\n$ portent check {binary}\n");
+    print_as_it_is(&format!("\n{heading}\n{}", indented(&format!("{story}{commands}"))))?;
+    std::fs::write(&source, program.source).map_err(|error| TraceError::whole(error).in_input(&source))?;
+    cc::build(&source, name)?;
+    let (mut report, failed) = check::silently(&check_args(&binary)?)?;
+    if keep {
+        let page = html::page(&report).map_err(std::io::Error::from)?;
+        let path = format!("{name}.html");
+        std::fs::write(&path, page).map_err(|error| TraceError::whole(error).in_input(&path))?;
+    } else {
+        // There will be nothing to replay.
+        report.stories.iter_mut().for_each(|story| story.command = None);
+    }
+    let (text, row) = match (&program.bug, failed) {
+        (_, true) => told_unexpected(name, &report, look, "the recorded run itself failed"),
+        (None, _) if report.stories.is_empty() => {
+            let row =
+                Row { name, found: "nothing, as it should be".into(), replays: "-".into(), tsan: "-", good: true };
+            ("Nothing found, as it should be.\n".to_owned(), row)
+        }
+        (None, _) => told_unexpected(name, &report, look, "there should be nothing to find"),
+        (Some(bug), _) => told(name, bug, &report, look),
+    };
+    print_as_it_is(&format!("\n{}", indented(&text)))?;
+    Ok(row)
+}
+
+/// The command that is run, as if it had been typed.
+fn check_args(binary: &str) -> Result<CheckArgs, Failure> {
+    match Arguments::try_parse_from(["portent", "check", binary]).map(|arguments| arguments.command) {
+        Ok(Command::Check(args)) => Ok(*args),
         _ => Err(Failure::usage("the demo's own command line does not parse", "this is a bug in portent: report it")),
     }
 }
 
-fn describe(path: &Path) -> Result<Stats, Failure> {
-    let mut input = Input::open(path, false)?;
-    let mut bar = Bar::new("validating demo.portent", Unit::Bytes);
-    input.named(|source| Stats::collect(source, |progress| bar.update(progress)))
+fn narrower(look: &Look) -> Look {
+    Look { width: look.width.saturating_sub(INDENT), ..*look }
 }
 
-fn seconds(time: Duration) -> String {
-    format!("{:.2} s", time.as_secs_f64())
+/// The finding that shows the bug, in full, and the others in a line.
+fn told(name: &'static str, bug: &Bug, report: &Report, look: &Look) -> (String, Row) {
+    let Some(best) = bug.shown(report) else {
+        return told_unexpected(name, report, look, &format!("there should be a confirmed {}", bug.title()));
+    };
+    let mut text = text::story(report, best, &narrower(look));
+    let others: Vec<&Story> = report.stories.iter().filter(|story| story.finding.id != best.finding.id).collect();
+    if !others.is_empty() {
+        text.push_str(&format!("\nAlso found, other sides of the same bug: {}.\n", in_short(&others)));
+    }
+    let replays = best.replayed.as_ref().map(|all| format!("{} of {}", all.hits, all.runs)).unwrap_or_default();
+    let tsan = match best.tsan {
+        Tsan::Reports => "reports",
+        Tsan::Silent => "silent",
+        Tsan::MayWarn => "may warn",
+    };
+    let found = format!("{} on {}", best.title(), terminal::printable(&best.finding.object));
+    (text, Row { name, found, replays, tsan, good: true })
+}
+
+/// Everything, where something is wrong.
+fn told_unexpected(name: &'static str, report: &Report, look: &Look, why: &str) -> (String, Row) {
+    let page = text::page(report, &narrower(look));
+    let row = Row { name, found: format!("UNEXPECTED: {why}"), replays: "-".into(), tsan: "-", good: false };
+    (format!("This is not as it should be: {why}.\n{page}"), row)
+}
+
+/// Findings by title and object, each once, with how many there are.
+fn in_short(stories: &[&Story]) -> String {
+    let mut groups: Vec<(String, usize)> = Vec::new();
+    for story in stories {
+        let what = format!("{} on {}", story.title(), terminal::printable(&story.finding.object));
+        match groups.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, number)) => *number += 1,
+            None => groups.push((what, 1)),
+        }
+    }
+    let shown =
+        |(what, number): &(String, usize)| if *number == 1 { what.clone() } else { format!("{number} × {what}") };
+    groups.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+fn table(rows: &[Row]) -> String {
+    let heading = ["program", "found", "replays", "ThreadSanitizer, same run"];
+    let cells = rows.iter().map(|row| [row.name, &row.found, &row.replays, row.tsan]);
+    let all: Vec<[&str; 4]> = std::iter::once(heading).chain(cells).collect();
+    let width = |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let [a, b, c] = [0, 1, 2].map(width);
+    let line = |row: &[&str; 4]| format!("{:<a$}  {:<b$}  {:<c$}  {}", row[0], row[1], row[2], row[3]);
+    let mut text = String::new();
+    for row in &all {
+        text.push_str(line(row).trim_end());
+        text.push('\n');
+    }
+    text + "\n"
+}
+
+/// What to do next.
+fn next(keep: Option<&Path>) -> String {
+    let kept = match keep {
+        Some(path) => format!(
+            "Programs, runs and reports are in {}: open {}/hidden_race.html, or change there and replay a finding\n\
+             by the command at its end; --debugger gdb stops where it happens.\n\n",
+            path.display(),
+            path.display()
+        ),
+        None => "portent demo --keep DIR     keeps programs, runs and HTML reports, to look at and to replay\n".into(),
+    };
+    let next = "portent cc -o prog prog.c   builds your own program (or: make CC=\"portent cc\" CXX=\"portent c++\")\n\
+                portent check ./prog        finds its bugs and shows them; --html report.html draws them\n";
+    format!("What to do next:\n{}", indented(&format!("{next}{kept}")))
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("   {line}\n") }).collect()
-}
-
-/// A long command line in lines of at most 96 characters.
-fn wrapped(command: &str) -> String {
-    let (mut text, mut column) = (String::new(), 0);
-    for word in command.split(" --") {
-        let word = if text.is_empty() { word.to_owned() } else { format!(" --{word}") };
-        if column + word.len() > 96 {
-            text.push_str(" \\\n    ");
-            column = 4;
-        }
-        column += word.len();
-        text.push_str(&word);
-    }
-    text + " \\"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_that_is_shown_is_one_that_works() {
-        let config = demo_config().unwrap();
-        assert_eq!((config.events, config.threads), (200_000, 8));
-        config.check().unwrap();
-    }
+    text.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("{:INDENT$}{line}\n", "") }).collect()
 }

@@ -4,6 +4,7 @@ pub(crate) mod cc;
 #[cfg(target_os = "linux")]
 pub(crate) mod check;
 pub(crate) mod convert;
+#[cfg(target_os = "linux")]
 pub(crate) mod demo;
 pub(crate) mod generate;
 pub(crate) mod knobs;

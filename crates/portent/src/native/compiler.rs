@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// The language of the command: C or C++. It says which compiler, not what the sources are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +98,11 @@ impl Compiler {
     /// Becomes the compiler; returns only if that fails.
     pub(crate) fn become_with(&self, arguments: &[OsString]) -> Failure {
         self.not_started(&self.command(arguments).exec())
+    }
+
+    /// Runs the compiler, and returns what it says.
+    pub(crate) fn run(&self, arguments: &[OsString]) -> Result<Output, Failure> {
+        self.command(arguments).stdin(Stdio::null()).output().map_err(|error| self.not_started(&error))
     }
 
     fn command(&self, arguments: &[OsString]) -> Command {

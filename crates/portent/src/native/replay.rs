@@ -306,18 +306,12 @@ impl Script<'_> {
             && (is_plain(a.pending) || is_plain(b.pending));
         let about = |one: &convert::survey::AtGoal| {
             let what = InputOp::from_code(one.pending as u16).map_or("?", verb);
-            format!(
-                "T{} is about to {what} {} at {}",
-                one.thread,
-                self.named(replay, one.address),
-                replay.converted.symbols.place(one.pc).text
-            )
+            // Memory without a symbol is named in the finding; its address would tell nothing.
+            let object =
+                replay.converted.symbols.object(one.address).map(|name| format!(" {name}")).unwrap_or_default();
+            format!("T{} is about to {what}{object} at {}", one.thread, replay.converted.symbols.place(one.pc).text)
         };
         (seen, vec![about(a), about(b)])
-    }
-
-    fn named(&self, replay: &Replay, address: u64) -> String {
-        replay.converted.symbols.object(address).unwrap_or_else(|| format!("{address:#x}"))
     }
 
     fn deadlock_seen(&self, replay: &Replay) -> (bool, Vec<String>) {

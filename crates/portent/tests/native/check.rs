@@ -48,7 +48,7 @@ pub(crate) fn record(program: &Program, built: &Built, directory: &Path, options
         return Err(format!("expected exit 2, because nothing was recorded\n{}", outcome.describe()));
     }
     printed(program, &outcome)?;
-    for text in program.messages.iter().filter(|text| !outcome.stderr.contains(*text)) {
+    if let Some(text) = program.messages.iter().find(|text| !outcome.stderr.contains(*text)) {
         return Err(format!("Portent should have said \"{text}\"\n{}", outcome.describe()));
     }
     Ok(Recorded { trace, outcome })
@@ -155,7 +155,7 @@ fn printed(program: &Program, outcome: &Outcome) -> Result {
     if !good {
         return Err(format!("expected on standard output: {:?}\n{}", program.stdout, outcome.describe()));
     }
-    for text in program.stderr.iter().filter(|text| !outcome.stderr.contains(*text)) {
+    if let Some(text) = program.stderr.iter().find(|text| !outcome.stderr.contains(*text)) {
         return Err(format!("expected on standard error: {text}\n{}", outcome.describe()));
     }
     Ok(())
