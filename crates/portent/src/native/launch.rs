@@ -76,6 +76,16 @@ impl Target {
         Ok(Target { program, arguments, directory, environment, input: None, wrapper: Vec::new(), silent: false })
     }
 
+    /// A directory for the session, on the file system where the recorded run had its own: where a mapping of the
+    /// recording goes depends on that.
+    fn session(&self) -> Result<TempDir, Failure> {
+        let make = |place: &Path| tempfile::Builder::new().prefix("portent-").rand_bytes(8).tempdir_in(place);
+        let recorded = self.environment.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
+        let recorded = recorded.map_or_else(|| PathBuf::from("/tmp"), |(_, value)| PathBuf::from(value));
+        let here = std::env::temp_dir();
+        make(&recorded).or_else(|_| make(&here)).map_err(|error| io(error, &here))
+    }
+
     fn command(&self, session: &Path, libraries: &Path) -> Result<Command, Failure> {
         let mut command = match self.wrapper.split_first() {
             Some((wrapper, rest)) => {
@@ -133,9 +143,7 @@ pub(crate) fn run(target: &Target, plan: &Plan) -> Result<Outcome, Failure> {
 /// The same, but stops a program that runs longer than `limit`.
 pub(crate) fn run_limited(target: &Target, plan: &Plan, limit: Option<Duration>) -> Result<Outcome, Failure> {
     let libraries = library::directory()?;
-    let place = std::env::temp_dir();
-    let session = tempfile::Builder::new().prefix("portent-").rand_bytes(8).tempdir_in(&place);
-    let session = session.map_err(|error| io(error, &place))?;
+    let session = target.session()?;
     log_file::create(&session.path().join("log"))?;
     let plan_path = session.path().join("plan");
     std::fs::write(&plan_path, plan.to_bytes()).map_err(|error| io(error, &plan_path))?;

@@ -1,4 +1,4 @@
-//! Help pages, and what commands that are not built yet say.
+//! Help pages, and how bad usage ends.
 
 use crate::Place;
 use insta::assert_snapshot;
@@ -8,21 +8,8 @@ fn the_help_pages() {
     let place = Place::new();
     assert_snapshot!("help", place.session("--help"));
     assert_snapshot!("help_short", place.session("-h"));
-    for command in ["demo", "validate", "stats", "convert", "gen", "predict", "record"] {
+    for command in ["demo", "validate", "stats", "convert", "gen", "predict", "record", "replay", "check"] {
         assert_snapshot!(format!("help_{command}"), place.session(&format!("{command} --help")));
-    }
-}
-
-#[test]
-fn commands_that_are_not_built_yet_say_so_whatever_they_are_given() {
-    let place = Place::new();
-    assert_snapshot!("not_built", place.session("check --kind race -- ./program --flag"));
-    for line in ["check", "check -- ./a"] {
-        let output = place.command(line).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{line}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        let command = line.split(' ').next().unwrap();
-        assert!(said.starts_with(&format!("error: portent {command} is not built yet\nhelp: ")), "{said}");
     }
 }
 

@@ -8,7 +8,7 @@
 //! | `oddities` | what had to be left out or changed for that |
 //! | `deadlock` | who waited for whom when nobody could move |
 //!
-//! The second pass, here, costs tens of nanoseconds per event; its memory grows with the program's memory and with
+//! What it costs is in ARCHITECTURE.md. The memory of the second pass, here, grows with the program's memory and with
 //! the number of names, not with the number of events.
 
 mod areas;
