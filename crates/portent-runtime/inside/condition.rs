@@ -147,9 +147,7 @@ fn wait_in_kernel(me: &mut Thread, condition: usize, lock: usize, deadline: Dead
     // SAFETY: the program's objects.
     let result = blocking::away(me, pc, || unsafe {
         match deadline.absolute() {
-            Some(until) => {
-                real::pthread_cond_clockwait(condition as Ptr, lock as Ptr, 0, (&raw const until) as Ptr)
-            }
+            Some(until) => real::pthread_cond_clockwait(condition as Ptr, lock as Ptr, 0, (&raw const until) as Ptr),
             None => real::pthread_cond_wait(condition as Ptr, lock as Ptr),
         }
     });

@@ -194,7 +194,10 @@ static DLOPEN: crate::real::Real = crate::real::Real::versioned(b"dlopen\0", b"G
 /// A return instruction shortly behind an address, so in the same module.
 fn return_in_module_of(pc: usize) -> Option<usize> {
     const RETURN: u64 = 0xc3;
-    (pc..pc + (1 << 16)).map_while(|at| Some((at, record::load(at, 1)?))).find(|found| found.1 == RETURN).map(|found| found.0)
+    (pc..pc + (1 << 16))
+        .map_while(|at| Some((at, record::load(at, 1)?)))
+        .find(|found| found.1 == RETURN)
+        .map(|found| found.0)
 }
 
 /// Calls `open` so that it returns by way of `gadget`, a return instruction in the program's caller: the C library searches

@@ -134,7 +134,8 @@ pub fn unlock_as(me: &mut Thread, op: u16, at: usize, pc: usize) -> i32 {
 /// Tries to lock.
 pub fn try_lock(me: &mut Thread, at: usize, pc: usize) -> i32 {
     sched::before(me, state::plain(op::ACQUIRE, at, pc));
-    let dead_owner = layout(at).kind & (ROBUST | SHARED) == ROBUST && layout(at).lock & TID_BITS != 0 && is_free(at, me);
+    let dead_owner =
+        layout(at).kind & (ROBUST | SHARED) == ROBUST && layout(at).lock & TID_BITS != 0 && is_free(at, me);
     // SAFETY: the program's mutex. An ended owner may not have left the kernel yet, hence `lock`, which waits for that.
     let result = unsafe {
         if dead_owner { real::pthread_mutex_lock(at as Ptr) } else { real::pthread_mutex_trylock(at as Ptr) }

@@ -305,7 +305,9 @@ pub unsafe extern "C-unwind" fn prctl(option: i32, a: usize, b: usize, c: usize,
     {
         let size = record::text_size(a, 16) - 1;
         // SAFETY: the name that the kernel has just read.
-        record::told(note::THREAD_NAME, &[u64::from(me.id)], unsafe { std::slice::from_raw_parts(a as *const u8, size) });
+        record::told(note::THREAD_NAME, &[u64::from(me.id)], unsafe {
+            std::slice::from_raw_parts(a as *const u8, size)
+        });
         state::leave(me);
     }
     result
