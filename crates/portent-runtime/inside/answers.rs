@@ -354,6 +354,24 @@ pub unsafe extern "C-unwind" fn getpid(_pc: usize) -> i32 {
     shown
 }
 
+/// Numbers of the parent and of threads: only ever shown, so the recorded ones do.
+fn shown(number: i64) -> i32 {
+    // SAFETY: a system call without arguments.
+    let real = unsafe { sys::call3(number, 0, 0, 0) } as i32;
+    let Some(me) = state::enter() else { return real };
+    let shown = process_number(me, real);
+    state::leave(me);
+    shown
+}
+
+pub unsafe extern "C-unwind" fn getppid(_pc: usize) -> i32 {
+    shown(sys::SYS_GETPPID)
+}
+
+pub unsafe extern "C-unwind" fn gettid(_pc: usize) -> i32 {
+    shown(sys::SYS_GETTID)
+}
+
 pub unsafe extern "C-unwind" fn kill(pid: i32, signal: i32, _pc: usize) -> i32 {
     // SAFETY: passed on to the kernel.
     let result = unsafe { sys::call3(sys::SYS_KILL, process::real_number(pid) as usize, signal as usize, 0) };
@@ -375,6 +393,8 @@ entry! {
     getrandom(3) => getrandom;
     getentropy(2) => getentropy;
     getpid(0) => getpid;
+    getppid(0) => getppid;
+    gettid(0) => gettid;
     kill(2) => kill;
     _ZNSt13random_device9_M_getvalEv(1) => random_device;
 }

@@ -58,7 +58,9 @@ pub unsafe extern "C-unwind" fn system_call(
             requeue(me, a, c, d as u32, e, (command == COMPARE_REQUEUE).then_some(f as u32))
         }
         (sys::SYS_FUTEX, WAKE_OPERATION) => wake_after_operation(me, a, c, d, e, f as u32),
-        (sys::SYS_GETTID | sys::SYS_GETPID, _) => Ok(real()),
+        (sys::SYS_GETTID | sys::SYS_GETPID | sys::SYS_GETPPID, _) => {
+            Ok(crate::answers::process_number(me, real() as i32) as isize)
+        }
         _ if blocking::may_block(n) => {
             sched::go_away(me, 0);
             let result = real();

@@ -115,6 +115,9 @@ fn session(path: &mut [u8; PATH]) -> Option<usize> {
     found
 }
 
+/// Where the plan is mapped.
+const PLAN_AT: usize = 0x1000_0000_0000;
+
 unsafe fn map_plan(path: &mut [u8; PATH], length: usize) -> Option<MappedPlan> {
     append(path, length, b"/plan\0");
     // SAFETY: as in `start`; sizes are checked against the file's before anything is read.
@@ -126,7 +129,8 @@ unsafe fn map_plan(path: &mut [u8; PATH], length: usize) -> Option<MappedPlan> {
         let mut status = [0u64; 18];
         sys::call3(sys::SYS_FSTAT, fd as usize, status.as_mut_ptr() as usize, 0);
         let size = status[6] as usize;
-        let base = sys::map(size.max(4096), 1, 2, fd);
+        // Far from where the kernel puts the program's own maps: plans differ in size, and the program's addresses must not.
+        let base = sys::map_at(PLAN_AT, size.max(4096), 1, 2, fd);
         sys::call3(sys::SYS_CLOSE, fd as usize, 0, 0);
         if base.is_null() || size < size_of::<Header>() {
             return None;

@@ -17,6 +17,7 @@ pub const SYS_GETPID: i64 = 39;
 pub const SYS_KILL: i64 = 62;
 pub const SYS_FCNTL: i64 = 72;
 pub const SYS_READLINK: i64 = 89;
+pub const SYS_GETPPID: i64 = 110;
 pub const SYS_GETTID: i64 = 186;
 pub const SYS_FUTEX: i64 = 202;
 pub const SYS_CLOCK_GETTIME: i64 = 228;
@@ -135,8 +136,17 @@ pub fn set_signal_mask(mask: u64) -> u64 {
 /// # Safety
 /// `fd` must be a file that nobody truncates, or -1.
 pub unsafe fn map(length: usize, protection: usize, flags: usize, fd: isize) -> *mut u8 {
+    // SAFETY: the caller vouches for the file.
+    unsafe { map_at(0, length, protection, flags, fd) }
+}
+
+/// The same, at an address if that is free.
+///
+/// # Safety
+/// As [`map`].
+pub unsafe fn map_at(at: usize, length: usize, protection: usize, flags: usize, fd: isize) -> *mut u8 {
     // SAFETY: without MAP_FIXED a new mapping disturbs nothing.
-    let at = unsafe { call(SYS_MMAP, 0, length, protection, flags, fd as usize, 0) };
+    let at = unsafe { call(SYS_MMAP, at, length, protection, flags, fd as usize, 0) };
     if at < 0 && at > -4096 { std::ptr::null_mut() } else { at as *mut u8 }
 }
 
