@@ -227,8 +227,20 @@ pub fn enter() -> Option<&'static mut Thread> {
         if thread.unread.size != 0 {
             crate::record::read_back(thread);
         }
+        if thread.signals != 0 {
+            thread.inside = 0;
+            crate::signals::deliver(thread);
+            thread.inside = 1;
+        }
         Some(thread)
     }
+}
+
+/// Leaves it before an access that the program performs itself: handlers that were put off wait for the next entry, so that
+/// they do not come between what is recorded of the access and the access.
+#[inline(always)]
+pub fn leave_before_access(thread: &mut Thread) {
+    thread.inside = 0;
 }
 
 /// Leaves it again, and runs the signal handlers that were put off.

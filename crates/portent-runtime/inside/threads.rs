@@ -73,7 +73,6 @@ extern "C" fn begin(me: &'static mut Thread) -> Start {
         sys::set_signal_mask(mask);
     }
     me.tid = sys::gettid();
-    answers::next_signal(me);
     sched::first_turn(me);
     let (low, high) = stack_of_current();
     let told = [u64::from(me.id), u64::from(me.parent), u64::from(me.child_number), u64::from(me.tid), low, high];
@@ -146,6 +145,8 @@ pub unsafe extern "C-unwind" fn create(
     child.routine = routine;
     child.argument = argument;
     child.pending = state::not_started();
+    // Here and not when the thread begins: whoever gives it its first turn looks at it, perhaps before that.
+    answers::next_signal(child);
     let mut made = 0;
     // Until the new thread knows itself, no handler may run there.
     child.mask = sys::set_signal_mask(sys::EVERY_SIGNAL);
