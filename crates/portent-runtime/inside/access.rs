@@ -42,13 +42,13 @@ macro_rules! accesses {
             pub extern "C-unwind" fn $read(address: usize, pc: usize) {
                 if let Some(me) = state::enter() {
                     read(me, op::READ, address, $size, pc);
-                    state::leave(me);
+                    state::leave_before_access(me);
                 }
             }
             pub extern "C-unwind" fn $write(address: usize, pc: usize) {
                 if let Some(me) = state::enter() {
                     write(me, op::WRITE, address, $size, pc);
-                    state::leave(me);
+                    state::leave_before_access(me);
                 }
             }
         )*
@@ -70,7 +70,7 @@ macro_rules! read_writes {
                 if let Some(me) = state::enter() {
                     read(me, op::READ, address, $size, pc);
                     write(me, op::WRITE, address, $size, pc);
-                    state::leave(me);
+                    state::leave_before_access(me);
                 }
             }
         )*
@@ -90,7 +90,7 @@ pub extern "C-unwind" fn read_range(address: usize, size: usize, pc: usize) {
         && let Some(me) = state::enter()
     {
         read(me, op::READ, address, size, pc);
-        state::leave(me);
+        state::leave_before_access(me);
     }
 }
 
@@ -99,7 +99,7 @@ pub extern "C-unwind" fn write_range(address: usize, size: usize, pc: usize) {
         && let Some(me) = state::enter()
     {
         write(me, op::WRITE, address, size, pc);
-        state::leave(me);
+        state::leave_before_access(me);
     }
 }
 
@@ -109,7 +109,7 @@ pub extern "C-unwind" fn vptr_update(address: usize, new: usize, pc: usize) {
         if record::load(address, 8) != Some(new as u64) {
             write(me, op::WRITE, address, 8, pc);
         }
-        state::leave(me);
+        state::leave_before_access(me);
     }
 }
 
