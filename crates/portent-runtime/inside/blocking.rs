@@ -177,10 +177,11 @@ fn perform(
     pc: usize,
     real: impl FnOnce() -> isize,
 ) -> isize {
-    if let Does::Sends = does {
-        if size > 0 && buffer != 0 {
-            access::read(me, op::READ, buffer, size, pc);
-        }
+    if let Does::Sends = does
+        && size > 0
+        && buffer != 0
+    {
+        access::read(me, op::READ, buffer, size, pc);
     }
     if let Does::Sends | Does::SendsParts = does {
         sends(me, fd, pc);
