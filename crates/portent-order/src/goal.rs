@@ -168,6 +168,10 @@ impl Schedule {
         }
         runs
     }
+    /// How many events the shared beginning executes, and the runs after it.
+    pub fn split(&self) -> (u64, &[Run]) {
+        (self.begin.as_ref().map_or(0, |begin| begin.len()), &self.runs)
+    }
     /// How many events are executed.
     pub fn len(&self) -> u64 {
         self.parts().map(|run| u64::from(run.steps)).sum()
@@ -230,6 +234,7 @@ mod tests {
         parts.push(ThreadId::new(1));
         assert_eq!(parts, whole);
         assert_eq!((parts.len(), parts.switches(), parts.runs().len()), (4, 1, 2));
+        assert_eq!(parts.split(), (3, &[Run { thread: ThreadId::new(1), steps: 1 }][..]));
     }
 
     #[test]

@@ -618,7 +618,8 @@ impl<'a> LogScanner<'a> {
             let length = length.ok_or(damaged("a record goes beyond the end"))? as usize;
             let payload = rest.get(6..6 + length).ok_or(damaged("a note goes beyond the end"))?;
             if header == note::SWITCH {
-                let thread = payload.try_into().map(u32::from_le_bytes).map_err(|_| damaged("a switch names no thread"))?;
+                let thread =
+                    payload.try_into().map(u32::from_le_bytes).map_err(|_| damaged("a switch names no thread"))?;
                 if thread as usize >= MAX_THREADS {
                     return Err(damaged("a switch names an impossible thread"));
                 }

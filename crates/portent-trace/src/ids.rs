@@ -73,6 +73,20 @@ ids! {
     PairingId, "pairing", u32::MAX - 1;
 }
 
+/// Blocks with this bit are functions.
+const FUNCTION: u32 = 1 << 31;
+
+impl BlockId {
+    /// A function as an atomic block.
+    pub(crate) fn of_function(function: u32) -> Self {
+        Self(function | FUNCTION)
+    }
+    /// The number of the function that the block is, if it is one.
+    pub fn function(self) -> Option<u32> {
+        (self.0 & FUNCTION != 0).then_some(self.0 & !FUNCTION)
+    }
+}
+
 /// A place in the source: a plain number, or an entry of the location table.
 ///
 /// Many traces locate events by number only (RAPID's do, and a missing location is the line number), so numbers are

@@ -36,6 +36,6 @@ pub use error::{Malformed, Position, Problem, TraceError};
 pub use event::{Event, Mode, Op, Reach, ReadOrder, UpdateOrder, WriteOrder};
 pub use ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, ThreadId, TokenId, VarId};
 pub use input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress};
-pub use lower::{HeldLock, Layout, Lowered, Lowering};
+pub use lower::{FunctionBlocks, HeldLock, Layout, Lowered, Lowering};
 pub use names::{ByteRange, Location, NameTable, Names, ObjectClass};
 pub use trace::{Batch, EventSource, Pairing, Trace};

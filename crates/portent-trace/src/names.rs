@@ -290,7 +290,10 @@ impl Names {
     }
     /// The name of an atomic block; empty when it has none.
     pub fn block(&self, id: BlockId) -> &str {
-        self.name(ObjectClass::Block, id.0)
+        match id.function() {
+            Some(function) => self.name(ObjectClass::Function, function),
+            None => self.name(ObjectClass::Block, id.0),
+        }
     }
 
     /// The location with this text: canonical small numbers are held inline, the rest is interned.

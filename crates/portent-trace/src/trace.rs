@@ -8,7 +8,7 @@ use crate::error::{Problem, TraceError};
 use crate::event::{Event, Op};
 use crate::ids::{CondId, EventId, Id, LocId, LockId, PairingId, ThreadId, TokenId, VarId};
 use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
-use crate::lower::{Layout, Lowering};
+use crate::lower::{FunctionBlocks, Layout, Lowering};
 use crate::names::{Names, ObjectClass};
 use std::borrow::Cow;
 
@@ -261,15 +261,16 @@ pub struct Trace {
 impl Trace {
     /// Reads, lowers and validates everything a source has.
     pub fn from_input(source: &mut dyn InputSource) -> Result<Trace, TraceError> {
-        Self::from_input_watched(source, |_| {})
+        Self::from_input_watched(source, FunctionBlocks::None, |_| {})
     }
 
-    /// Like [`Trace::from_input`], telling how far it has come.
+    /// Like [`Trace::from_input`], with functions as atomic blocks, telling how far it has come.
     pub fn from_input_watched(
         source: &mut dyn InputSource,
+        functions: FunctionBlocks,
         mut on_progress: impl FnMut(Progress),
     ) -> Result<Trace, TraceError> {
-        let mut lowering = Lowering::new(Layout::of(source.names())?);
+        let mut lowering = Lowering::new(Layout::of(source.names())?).with_functions(functions);
         let mut input = crate::InputBatch::default();
         let mut batch = Batch::default();
         if let Some(expected) = source.expected_events() {

@@ -7,16 +7,13 @@ use std::path::PathBuf;
 
 pub(crate) use crate::commands::generate::GenArgs;
 
-const PLANNED: &str = "\
-Planned, not built yet: check.";
-
 /// Predicts the concurrency bugs that other interleavings of one recorded run contain.
 ///
 /// Today it works on traces: it makes, validates, describes and converts them, and predicts the bugs of other
 /// interleavings. Recording and replaying programs come next.
 #[derive(Debug, Parser)]
 #[command(name = "portent", version, max_term_width = 100, propagate_version = false)]
-#[command(after_help = PLANNED, after_long_help = const_format_top())]
+#[command(after_long_help = const_format_top())]
 #[command(subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -31,7 +28,7 @@ fn const_format_top() -> String {
          portent stats a.portent               what is in it?\n  \
          portent predict a.portent             which bugs do other interleavings contain?\n  \
          portent convert a.portent a.std       as text\n  \
-         make CC=\"portent cc\"                  build a program so that it can be recorded\n\n{}\n\n{PLANNED}",
+         make CC=\"portent cc\"                  build a program so that it can be recorded\n\n{}",
         exit::HELP
     )
 }
@@ -101,8 +98,20 @@ pub(crate) enum Command {
     /// time, is counted and shown. Ctrl-C shows what is known so far.
     #[command(after_long_help = after(
         "  portent predict run.std\n  portent predict run.portent --kind race,deadlock --json findings.json\n  \
-         portent predict run.portent --model sync --budget 60 --stats"))]
+         portent predict run.portent --model sync --budget 60 --stats\n  \
+         portent predict run.portent --html findings.html --sarif findings.sarif --suppress known.txt"))]
     Predict(Box<PredictArgs>),
+
+    /// Find the bugs of other interleavings of a program, and show them: record, predict, replay, report.
+    ///
+    /// The program is run once and recorded; what could go wrong in other interleavings of that run is predicted, and every
+    /// prediction is replayed. `confirmed` means that it was seen in a replay. The program must be built with `portent cc`, or
+    /// with -fsanitize=thread. The trace and the findings stay in the current directory, for `portent replay`. The program's
+    /// own output is shown for the recorded runs only.
+    #[command(after_long_help = after(
+        "  portent check ./server --selftest\n  portent check --html report.html --budget 300 -- ./stress 4\n  \
+         portent check --runs 5 --suppress known.txt --sarif findings.sarif -- ./tests"))]
+    Check(Box<CheckArgs>),
 
     /// Run a program and record what its threads do.
     ///
@@ -136,9 +145,6 @@ pub(crate) enum Command {
     /// All arguments go to g++, or to the compiler that PORTENT_CXX names; so do --help and --version.
     #[command(disable_help_flag = true, name = "c++")]
     Cxx(CompilerArgs),
-
-    #[command(hide = true, disable_help_flag = true)]
-    Check(Later),
 }
 
 /// Whatever the compiler is given. Read before clap sees it, which would keep a `--` for itself.
@@ -147,13 +153,6 @@ pub(crate) struct CompilerArgs {
     /// Arguments of the compiler.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
-}
-
-/// Whatever a command that is not built yet is given.
-#[derive(Debug, Args)]
-pub(crate) struct Later {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    pub(crate) _arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -200,12 +199,27 @@ pub(crate) struct PredictArgs {
     /// The trace to examine; `-` is standard input.
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// Which kinds of bug to look for [default: all].
-    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
-    pub(crate) kind: Vec<KindName>,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
     /// What reads in another interleaving must see.
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = ModelName::Reads)]
     pub(crate) model: ModelName,
+    /// Print what it cost: questions, how they were settled, time.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// How to look for bugs.
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Order)]
+    pub(crate) engine: EngineName,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// What to look for and how hard: the same for `predict` and `check`.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Which kinds of bug to look for [default: all].
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    pub(crate) kind: Vec<KindName>,
     /// Events per window.
     #[arg(long, value_name = "N", default_value_t = portent_predict::Options::WINDOW, value_parser = window)]
     pub(crate) window: usize,
@@ -215,28 +229,47 @@ pub(crate) struct PredictArgs {
     /// Threads to use [default: one per core].
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroU16>,
-    /// Print what it cost: questions, how they were settled, time.
-    #[arg(long)]
-    pub(crate) stats: bool,
-    /// Write findings as JSON; `-` is standard output, instead of the text.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// How to look for bugs.
-    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Order)]
-    pub(crate) engine: EngineName,
+    /// Which functions are atomic blocks, by a regular expression on their names [default: all but main and the routines
+    /// that threads start in].
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) atomic: Option<regex::Regex>,
     /// Exit with 4 if nothing was found but not everything was examined.
     #[arg(long)]
     pub(crate) strict: bool,
     #[arg(long, hide = true)]
-    pub(crate) suppress: Option<OsString>,
-    #[arg(long, hide = true)]
-    pub(crate) sarif: Option<OsString>,
-    #[arg(long, hide = true)]
-    pub(crate) html: Option<OsString>,
-    #[arg(long, hide = true)]
     pub(crate) spec: Option<OsString>,
-    #[arg(long, hide = true)]
-    pub(crate) atomic: Option<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Where to leave the recorded run, for replays [default: the program's name in the current directory, ending .portent].
+    #[arg(short, long, value_name = "TRACE")]
+    pub(crate) output: Option<PathBuf>,
+    /// How often to run and record the program, each time under another schedule.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) runs: std::num::NonZeroU32,
+    /// How deep to follow behaviour that only replays show.
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub(crate) rounds: std::num::NonZeroU32,
+    /// How often to replay each finding; 0 leaves them predicted.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) times: u32,
+    /// What the program reads as standard input, in every run.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+    /// Stop a run that takes longer: it hangs.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    pub(crate) timeout: f64,
+    /// What reads in another interleaving must see [default: reads; and sync, of which only what a replay shows is told].
+    #[arg(long, value_name = "MODEL", value_enum)]
+    pub(crate) model: Option<ModelName>,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+    /// The program and its arguments.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) program: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -307,6 +340,33 @@ pub(crate) enum PolicyName {
     Random,
     /// Random priorities that change at a few random points
     Pct,
+}
+
+/// What is reported, and where it is written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reports")]
+pub(crate) struct ReportArgs {
+    /// Write findings as JSON; `-` is standard output, instead of the text.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write findings as SARIF 2.1.0, for code scanning.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+    /// Write findings as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write findings as one HTML page, with source and schedules.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Leave out findings that the rules in FILE suppress.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppress: Option<PathBuf>,
+    /// Leave out findings that an earlier --json report has.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Look for source files below DIR, after the working directory; may be repeated.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
 }
 
 /// A kind of bug, as `--kind` names it.

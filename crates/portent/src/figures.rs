@@ -1,24 +1,6 @@
 //! Numbers, tables and bars as text.
 
-use crate::terminal::printable;
-
-/// A number with thousands separators.
-pub(crate) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A number with its noun, in the right form: `1 lock`, `2 locks`.
-pub(crate) fn counted(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
-}
+pub(crate) use portent_report::words::{count, counted, short};
 
 /// A share in per cent, one digit behind the point.
 pub(crate) fn share(part: u64, whole: u64) -> String {
@@ -31,18 +13,6 @@ pub(crate) fn bar(value: u64, most: u64, width: usize) -> String {
     let eighths = (value as f64 / most.max(1) as f64 * (width * 8) as f64).round() as usize;
     let eighths = if value > 0 { eighths.max(1) } else { 0 };
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
-}
-
-/// A name that fits a column: long ones lose their middle.
-pub(crate) fn short(name: &str, width: usize) -> String {
-    let name = printable(name);
-    let chars: Vec<char> = name.chars().collect();
-    if chars.len() <= width || width < 5 {
-        return name.into_owned();
-    }
-    let head = (width - 1) / 2;
-    let tail = width - 1 - head;
-    chars[..head].iter().chain(&['…']).chain(&chars[chars.len() - tail..]).collect()
 }
 
 /// Rows in columns: the first column and bars start left, numbers end right.
@@ -103,22 +73,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_separated() {
-        assert_eq!([0, 999, 1000, 1234567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!(counted(1, "lock"), "1 lock");
-    }
-
-    #[test]
     fn the_smallest_value_still_shows() {
         assert_eq!(bar(1, 1_000_000, 10), "▏");
         assert_eq!(bar(0, 10, 10), "");
         assert_eq!(bar(10, 10, 10), "██████████");
-    }
-
-    #[test]
-    fn long_names_lose_their_middle() {
-        assert_eq!(short("abcdefghij", 7), "abc…hij");
-        assert_eq!(short("abc", 7), "abc");
     }
 
     #[test]

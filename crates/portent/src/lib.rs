@@ -12,6 +12,8 @@ mod exit;
 mod failure;
 mod figures;
 mod native;
+mod reports;
+mod search;
 mod terminal;
 mod traces;
 
@@ -49,7 +51,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Gen(args) => commands::generate::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
-        Command::Check(_) => Err(not_built("check")),
+        #[cfg(target_os = "linux")]
+        Command::Check(args) => commands::check::run(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Check(_) => {
+            Err(Failure::usage("programs can be checked on Linux only", "check there; traces can be examined here"))
+        }
         #[cfg(target_os = "linux")]
         Command::Record(args) => commands::record::run(&args),
         #[cfg(not(target_os = "linux"))]
@@ -80,12 +87,4 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, cla
     });
     let matches = command.try_get_matches_from_mut(arguments)?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
-}
-
-fn not_built(command: &str) -> Failure {
-    Failure::usage(
-        format!("portent {command} is not built yet"),
-        "today portent works on traces: `portent gen` makes one, `portent validate`, `portent stats`, \
-         `portent convert` and `portent predict` take one in STD text or .portent; `portent demo` shows them all",
-    )
 }

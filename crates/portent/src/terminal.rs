@@ -2,17 +2,27 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use portent_trace::Progress;
-use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// A job that is done before this long needs no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Whether standard error is a terminal that wants colours.
-fn colours() -> bool {
+pub(crate) use portent_report::words::printable;
+
+/// Whether a stream is a terminal that wants colours.
+fn colours(stream: &impl IsTerminal) -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    std::io::stderr().is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    stream.is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// How findings look on standard output: as wide as the terminal, and in colour if it wants that.
+pub(crate) fn look() -> portent_report::text::Look {
+    let out = std::io::stdout();
+    let width = terminal_size::terminal_size_of(&out).map(|(width, _)| usize::from(width.0));
+    let mut look = portent_report::text::Look { colours: colours(&out), ..Default::default() };
+    look.width = width.filter(|&width| width > 0).unwrap_or(look.width);
+    look
 }
 
 /// Writes `label: text` to standard error. A standard error that is gone is nobody's problem.
@@ -24,23 +34,11 @@ pub(crate) fn message(label: &str, text: &str) {
         _ => "1;36",
     };
     let mut out = std::io::stderr().lock();
-    let _ = if colours() {
+    let _ = if colours(&out) {
         writeln!(out, "\x1b[{colour}m{label}:\x1b[0m {text}")
     } else {
         writeln!(out, "{label}: {text}")
     };
-}
-
-/// Text without control characters: names come from files, and a terminal obeys what it is shown.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c: char| c.is_control() && c != '\n') {
-        return text.into();
-    }
-    let mut shown = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if c.is_control() && c != '\n' { shown.extend(c.escape_default()) } else { shown.push(c) }
-    }
-    shown.into()
 }
 
 /// What the numbers of a [`Progress`] count.
@@ -48,6 +46,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 pub(crate) enum Unit {
     Bytes,
     Events,
+    Findings,
 }
 
 /// A progress bar on standard error: only on a terminal, and only for jobs that last.
@@ -92,6 +91,7 @@ fn draw(label: &str, unit: Unit, total: Option<u64>) -> ProgressBar {
         (Unit::Bytes, Some(_)) => "{msg} {wide_bar} {bytes} of {total_bytes}, {eta} left",
         (Unit::Bytes, None) => "{msg} {spinner} {bytes}, {elapsed}",
         (Unit::Events, Some(_)) => "{msg} {wide_bar} {human_pos} of {human_len} events, {eta} left",
+        (Unit::Findings, _) => "{msg} {wide_bar} {human_pos} of {human_len} findings",
         (Unit::Events, None) => "{msg} {spinner} {human_pos} events, {elapsed}",
     };
     if let Ok(style) = ProgressStyle::with_template(template) {
@@ -99,15 +99,4 @@ fn draw(label: &str, unit: Unit, total: Option<u64>) -> ProgressBar {
     }
     bar.set_message(printable(label).into_owned());
     bar
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_cannot_drive_the_terminal() {
-        assert_eq!(printable("thread \x1b[2J\x07T1"), "thread \\u{1b}[2J\\u{7}T1");
-        assert_eq!(printable("plain μ\n"), "plain μ\n");
-    }
 }

@@ -15,9 +15,10 @@
 //! | semaphores, latches, futures, barriers, named tokens | tokens | `tokens` |
 //! | wide accesses | one event per part | `layout` |
 //! | nested `begin`/`end` | the outermost pair | here |
-//! | `call`, `ret` | nothing | here |
+//! | `call`, `ret` | nothing, or an atomic block | `functions` |
 
 mod conditions;
+mod functions;
 mod layout;
 mod locks;
 mod threads;
@@ -26,6 +27,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
+pub use functions::FunctionBlocks;
 pub use layout::Layout;
 pub use locks::HeldLock;
 
@@ -44,6 +46,7 @@ pub(crate) use layout::value_part;
 #[derive(Debug, Default)]
 pub struct Lowering {
     layout: Layout,
+    functions: functions::Functions,
     /// Kernel events so far.
     events: u64,
     /// Input events so far.
@@ -82,6 +85,11 @@ impl Lowering {
     /// A pass over a trace whose variables are cut so.
     pub fn new(layout: Layout) -> Self {
         Self { layout, ..Self::default() }
+    }
+    /// Takes functions for atomic blocks.
+    pub fn with_functions(mut self, which: FunctionBlocks) -> Self {
+        self.functions.which = which;
+        self
     }
     /// How many input events it has seen.
     pub fn inputs(&self) -> u64 {
@@ -214,11 +222,8 @@ impl Lowering {
             InputOp::Begin => self.begin(s),
             InputOp::End => self.end(s),
             InputOp::Branch => self.emit(s, Op::Branch).map(drop),
-            InputOp::Call | InputOp::Return => {
-                check_defined(s, event.op.class())?;
-                self.skip(s);
-                Ok(())
-            }
+            InputOp::Call => self.call(s),
+            InputOp::Return => self.ret(s),
         }
     }
 

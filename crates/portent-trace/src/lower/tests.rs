@@ -397,3 +397,27 @@ fn accesses_in_bulk_become_what_they_become_one_by_one() {
     }
     assert!((50..200).contains(&offences), "{offences}");
 }
+
+#[test]
+fn functions_are_blocks_where_that_is_asked_for() {
+    let text = "T1|call(root)|1\nT1|call(f)|2\nT1|w(x)|3\nT1|call(g)|4\nT1|ret(g)|5\nT1|ret(f)|6\nT1|call(g)|7\nT1|ret(g)|8\n\
+                T1|ret(root)|9\nT1|ret(root)|10\n";
+    let marks = |which: crate::FunctionBlocks| {
+        let trace =
+            Trace::from_input_watched(&mut crate::format::StdReader::new(text.as_bytes()), which, |_| {}).unwrap();
+        let names = trace.names();
+        let mark = |op| match op {
+            Op::Begin(b) => Some(format!("begin {}", names.block(b))),
+            Op::End(b) => Some(format!("end {}", names.block(b))),
+            _ => None,
+        };
+        assert_eq!(trace.input_len(), 10);
+        trace.events().filter_map(|event| mark(event.op)).collect::<Vec<_>>()
+    };
+    assert!(marks(crate::FunctionBlocks::None).is_empty());
+    assert_eq!(marks(crate::FunctionBlocks::BelowRoots), ["begin f", "end f", "begin g", "end g"]);
+    let chosen = crate::FunctionBlocks::Chosen(Box::new(|name| name.starts_with('g') || name == "root"));
+    assert_eq!(marks(chosen), ["begin root", "end root"]);
+    let chosen = crate::FunctionBlocks::Chosen(Box::new(|name| name == "g"));
+    assert_eq!(marks(chosen), ["begin g", "end g", "begin g", "end g"]);
+}

@@ -26,6 +26,8 @@ pub(super) struct ThreadState {
     life: Life,
     /// Open atomic blocks, outermost first.
     pub(super) blocks: Vec<u32>,
+    /// For each call that has not returned, whether it began a block.
+    pub(super) calls: Vec<bool>,
     /// The last sleep, until its wake.
     pub(super) asleep: Option<(CondId, EventId)>,
 }

@@ -1,6 +1,6 @@
 //! `portent demo`: everything that works today, on traces made for the occasion.
 
-use super::{generate, predict_text, print, stats_text, validate};
+use super::{generate, print, stats_text, validate};
 use crate::args::{Arguments, Command, DemoArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -9,6 +9,7 @@ use crate::terminal::{Bar, Unit};
 use crate::traces::Input;
 use clap::Parser;
 use portent_predict::{Control, Options, predict};
+use portent_report::{Extras, Report, Settings, text};
 use portent_trace::generate::Config;
 use portent_trace::stats::Stats;
 use portent_trace::{Trace, TraceError};
@@ -65,11 +66,14 @@ pub(crate) fn run(_: &DemoArgs) -> Result<ExitCode, Failure> {
     ))?;
     print(&format!("3. portent stats demo.portent\n{}\n", indented(&stats_text::page("demo.portent", &stats))))?;
     let trace = Trace::from_std(STORY)?;
+    let Options { kinds, model, .. } = Options::default();
     let prediction = predict(&trace, &Options::default(), &Control::default());
+    let mut report = Report::new(Settings { input: "story.std".into(), kinds, ..Settings::default() });
+    report.add(trace.into(), model, prediction, &Extras::default());
     print(&format!(
         "4. portent predict story.std\n   The ten events of story.std, of a run in which nothing went wrong:\n{}\n{}\n",
         indented(&indented(STORY)),
-        indented(&predict_text::page(&trace, &Options::default().kinds, &prediction)),
+        indented(&text::page(&report, &text::Look::default())),
     ))?;
     print(
         "The two writes of the log were far apart, with a lock taken in between, and a happens-before detector stays silent\n\

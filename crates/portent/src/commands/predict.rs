@@ -1,29 +1,29 @@
 //! `portent predict`: the bugs that other interleavings of a recorded run contain.
 
-use super::{predict_json, predict_text, print};
-use crate::args::{EngineName, KindName, ModelName, PredictArgs};
+use super::print;
+use crate::args::{EngineName, PredictArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::reports::{self, Filters};
 use crate::terminal::{self, Bar, Unit};
-use crate::traces::{Input, is_standard};
-use portent_order::Model;
+use crate::traces::Input;
 use portent_predict::{BugKind, Control, Options, Prediction, Why, by_happens_before, predict};
-use portent_trace::{Progress, Trace, TraceError};
-use std::path::Path;
-use std::sync::Mutex;
+use portent_report::{Extras, Report, Settings, text};
+use portent_trace::{Progress, Trace};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
 /// Set by Ctrl-C: stop, and show what is known.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Predicts, prints and says by the exit status what came out.
 pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
-    refuse_what_is_not_built(args)?;
     let options = options(args)?;
+    let filters = Filters::read(&args.report)?;
     let mut input = Input::open(&args.trace, false)?;
     let mut bar = Bar::new(format!("reading {}", input.name()), Unit::Bytes);
-    let trace = input.named(|source| Trace::from_input_watched(source, |progress| bar.update(progress)))?;
+    let trace = input
+        .named(|source| Trace::from_input_watched(source, args.search.functions(), |progress| bar.update(progress)))?;
     drop(bar);
     input.warn_if_truncated();
     let prediction = match args.engine {
@@ -34,93 +34,44 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
         terminal::message("error", &format!("internal: {error}"));
         terminal::message("help", "this is a bug in portent: please report it with the trace");
     }
-    let json_on_stdout = args.json.as_deref().is_some_and(is_standard);
-    if !json_on_stdout {
-        print(&predict_text::page(&trace, &options.kinds, &prediction))?;
+    let errors = !prediction.errors.is_empty();
+    let table = args.stats.then(|| text::stats(&prediction.stats));
+    let mut report = Report::new(Settings {
+        input: input.name().to_owned(),
+        kinds: options.kinds,
+        sources: args.report.sources(&args.trace),
+        replay: None,
+    });
+    report.add(Arc::new(trace), options.model, prediction, &Extras::default());
+    filters.apply(&mut report);
+    args.report.write(&report)?;
+    if let Some(table) = table {
+        if args.report.takes_standard_output() { eprint!("{table}") } else { print(&format!("\n{table}"))? }
     }
-    if let Some(path) = &args.json {
-        write_json(path, &predict_json::document(&trace, options.model, &prediction)?)?;
-    }
-    if args.stats {
-        let table = predict_text::stats(&prediction.stats);
-        if json_on_stdout { eprint!("{table}") } else { print(&format!("\n{table}"))? }
-    }
-    if let Some(why) = prediction.partial {
+    if let Some(why) = report.partial {
         let text = match why {
             Why::Interrupted => "interrupted: this is what was known by then",
             _ => "out of time: this is what was known by then; --budget gives it more",
         };
         terminal::message("warning", &format!("partial: {text}"));
     }
-    Ok(status(args, &prediction))
-}
-
-fn status(args: &PredictArgs, prediction: &Prediction) -> ExitCode {
-    let incomplete = !prediction.incomplete.is_empty() || !prediction.errors.is_empty();
-    match (prediction.findings.is_empty(), incomplete) {
-        (false, _) => ExitCode::Findings,
-        (true, true) if args.strict => ExitCode::Incomplete,
-        (true, true) => {
-            terminal::message(
-                "warning",
-                "nothing found, but not everything was examined (--strict makes this status 4)",
-            );
-            ExitCode::NothingFound
-        }
-        (true, false) => ExitCode::NothingFound,
-    }
-}
-
-fn refuse_what_is_not_built(args: &PredictArgs) -> Result<(), Failure> {
-    let given = [
-        ("--suppress", args.suppress.is_some()),
-        ("--sarif", args.sarif.is_some()),
-        ("--html", args.html.is_some()),
-        ("--spec", args.spec.is_some()),
-        ("--atomic", args.atomic.is_some()),
-        ("--kind property", args.kind.contains(&KindName::Property)),
-        ("--model values", args.model == ModelName::Values),
-    ];
-    match given.into_iter().find(|(_, given)| *given) {
-        Some((what, _)) => Err(Failure::usage(
-            format!("{what} is not built yet"),
-            "`portent predict --help` lists what is; --json writes findings for other tools",
-        )),
-        None => Ok(()),
-    }
+    Ok(reports::status(&report, errors, args.search.strict))
 }
 
 fn options(args: &PredictArgs) -> Result<Options, Failure> {
-    let asked: Vec<BugKind> = args.kind.iter().filter_map(|kind| kind.bug_kind()).collect();
-    let mut kinds: Vec<BugKind> = BugKind::ALL.into_iter().filter(|k| asked.is_empty() || asked.contains(k)).collect();
+    let mut options = args.search.options()?;
+    options.model = args.model.model()?;
     if args.engine == EngineName::Hb {
-        if !kinds.contains(&BugKind::Race) {
+        if !options.kinds.contains(&BugKind::Race) {
             return Err(Failure::usage("--engine hb finds races only", "leave out --kind, or add race to it"));
         }
-        kinds = vec![BugKind::Race];
+        options.kinds = vec![BugKind::Race];
     }
-    let budget = match args.budget {
-        None => None,
-        Some(seconds) => Some(Duration::try_from_secs_f64(seconds).map_err(|_| {
-            Failure::usage(
-                format!("--budget {seconds} is no time"),
-                "give seconds, such as --budget 60 or --budget 0.5",
-            )
-        })?),
-    };
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(Options {
-        kinds,
-        model: if args.model == ModelName::Sync { Model::Sync } else { Model::Reads },
-        window: args.window,
-        budget,
-        jobs: args.jobs.map_or_else(cores, |jobs| usize::from(jobs.get())),
-        ..Options::default()
-    })
+    Ok(options)
 }
 
 /// Predicts with a progress bar, until done or interrupted.
-fn watched(trace: &Trace, options: &Options, name: &str) -> Prediction {
+pub(crate) fn watched(trace: &Trace, options: &Options, name: &str) -> Prediction {
     // Without the handler Ctrl-C still ends the command, only without results.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
@@ -135,12 +86,4 @@ fn watched(trace: &Trace, options: &Options, name: &str) -> Prediction {
         }
     };
     predict(trace, options, &Control { interrupt: Some(&INTERRUPTED), progress: Some(&progress) })
-}
-
-fn write_json(path: &Path, text: &str) -> Result<(), Failure> {
-    if is_standard(path) {
-        return print(text);
-    }
-    std::fs::write(path, text)
-        .map_err(|error| Failure::Trace(TraceError::whole(error).in_input(&path.display().to_string())))
 }

@@ -99,9 +99,11 @@ fn switches(switches: u64) -> String {
     if switches == 1 { "1 switch".into() } else { format!("{} switches", count(switches)) }
 }
 
+/// How large the trace is; what it says about the run as a whole would make a short one look worse than it is.
 fn size(output: &Path, events: u64) -> String {
     match output.metadata() {
-        Ok(found) if events > 0 => format!(", {:.1} bytes per event", found.len() as f64 / events as f64),
-        _ => String::new(),
+        Ok(found) if events >= 10_000 => format!(", {:.1} bytes per event", found.len() as f64 / events as f64),
+        Ok(found) => format!(", {} KB", count(found.len().div_ceil(1000))),
+        Err(_) => String::new(),
     }
 }

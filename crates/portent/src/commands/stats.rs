@@ -1,11 +1,12 @@
 //! `portent stats`: what is in a trace.
 
-use super::{escaped, print, stats_text};
+use super::{print, stats_text};
 use crate::args::StatsArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::terminal::{Bar, Unit};
 use crate::traces::Input;
+use portent_report::words::escaped_json;
 use portent_trace::stats::Stats;
 use serde::Serialize;
 
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, Failure> {
     if args.json {
         let document = Document { schema: 1, input: &name, stats: &stats };
         let text = serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?;
-        print(&(escaped(&text) + "\n"))?;
+        print(&(escaped_json(&text) + "\n"))?;
     } else {
         print(&stats_text::page(&name, &stats))?;
     }

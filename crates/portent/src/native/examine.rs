@@ -5,6 +5,7 @@ use object::elf;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -25,10 +26,14 @@ const BUILD: &str = "build it with `portent cc` or `portent c++` in place of the
 pub(crate) fn find(program: &OsStr, directory: &Path) -> Result<PathBuf, Failure> {
     let refused = |message: String, help: &str| Failure::not_started(message, help);
     let name = program.to_string_lossy().into_owned();
-    let with_directory = |path: &Path| if path.is_absolute() { path.to_owned() } else { directory.join(path) };
+    // Joined piece by piece, so that `./` goes away.
+    let with_directory = |path: &Path| directory.join(path).components().collect::<PathBuf>();
     if program.as_encoded_bytes().contains(&b'/') {
         let path = with_directory(Path::new(program));
         return match path.metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(refused(format!("{name}: there is no such file"), "is the path right? Is the program built?"))
+            }
             Err(error) => Err(refused(format!("{name}: {error}"), "is the path right?")),
             Ok(found) if found.is_dir() => Err(refused(format!("{name} is a directory"), "name a program in it")),
             Ok(found) if found.permissions().mode() & 0o111 == 0 => Err(refused(

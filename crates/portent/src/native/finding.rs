@@ -69,6 +69,27 @@ impl Findings {
 }
 
 impl Finding {
+    /// A finding that was just predicted.
+    pub(crate) fn of(trace: &portent_trace::Trace, finding: &portent_predict::Finding) -> Finding {
+        let name = |thread| trace.names().thread(thread).to_owned();
+        let place = |place: &portent_predict::Place| Place {
+            role: place.role.name().to_owned(),
+            thread: place.thread.map(name),
+            event: place.event,
+        };
+        let steps = |witness: &portent_predict::Witness| {
+            witness.steps.iter().map(|step| (name(step.thread), step.events)).collect()
+        };
+        Finding {
+            id: finding.id.clone(),
+            kind: finding.kind.name().to_owned(),
+            form: finding.form.map(|form| form.name().to_owned()),
+            object: finding.object.clone(),
+            places: finding.places.iter().map(place).collect(),
+            witness: finding.witness.as_ref().map(|witness| Witness { steps: steps(witness) }),
+        }
+    }
+
     /// The schedule to enforce and what is to be seen.
     pub(crate) fn script(&self, run: &Run) -> Result<(Schedule, Wanted), Failure> {
         let Some(witness) = &self.witness else {

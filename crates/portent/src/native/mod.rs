@@ -29,4 +29,6 @@ mod response;
 #[cfg(target_os = "linux")]
 pub(crate) mod schedule;
 #[cfg(target_os = "linux")]
+pub(crate) mod subject;
+#[cfg(target_os = "linux")]
 mod symbols;

@@ -121,6 +121,7 @@ pub(crate) struct Replay {
     pub(crate) failed: Option<String>,
     /// The run, which is a trace of its own.
     pub(crate) run: Run,
+    pub(crate) recording: Recording,
     pub(crate) converted: Converted,
 }
 
@@ -164,7 +165,8 @@ impl Script<'_> {
             (None, signal) => End::Signal(signal.unwrap_or(0)),
         };
         let failed = self.failure(&converted, end, outcome.timed_out);
-        let mut replay = Replay { hit: false, evidence: Vec::new(), diverged: None, failed, run, converted };
+        let recording = Recording::new(&self.target, &plan, &outcome, &converted);
+        let mut replay = Replay { hit: false, evidence: Vec::new(), diverged: None, failed, run, recording, converted };
         replay.diverged = self.divergence(&replay);
         self.judge(&mut replay);
         Ok(replay)

@@ -117,12 +117,63 @@ fn a_happens_before_detector_for_comparison() {
 #[test]
 fn what_is_not_built_yet_says_so() {
     let place = Place::with("bank.std", BANK);
-    for option in ["--sarif a", "--html a", "--suppress a", "--spec a", "--model values", "--kind property"] {
+    for option in ["--spec a", "--model values", "--kind property"] {
         let output = place.command(&format!("predict bank.std {option}")).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{option}");
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains("is not built yet\nhelp: "), "{said}");
     }
+}
+
+#[test]
+fn every_report_is_written_where_it_was_asked_for() {
+    let place = Place::with("shop.std", SHOP);
+    let text = place.session("predict shop.std --json a.json --sarif a.sarif --junit a.xml --html a.html");
+    assert!(text.contains("data race on hits") && text.ends_with("--- exit 1\n"), "{text}");
+    let read = |name: &str| crate::read(&place.path(name));
+    let sarif: Value = serde_json::from_str(&read("a.sarif")).unwrap();
+    assert_eq!(sarif["version"], "2.1.0");
+    assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 7);
+    assert!(read("a.xml").starts_with("<?xml version=\"1.0\"") && read("a.xml").contains("failures=\"7\""));
+    assert!(read("a.html").starts_with("<!doctype html>") && read("a.html").contains("Portent: shop.std"));
+    for (option, start) in [("--sarif -", "{"), ("--junit -", "<?xml"), ("--html -", "<!doctype")] {
+        let output = place.command(&format!("predict shop.std {option}")).output().unwrap();
+        assert!(String::from_utf8(output.stdout).unwrap().starts_with(start), "{option}");
+    }
+    assert_snapshot!("predict_two_on_stdout", place.session("predict shop.std --json - --sarif -"));
+    assert_snapshot!("predict_unwritable", place.session("predict shop.std --kind race --html nowhere/a.html"));
+}
+
+#[test]
+fn source_is_found_in_the_working_directory_and_below_the_named_ones() {
+    let source: String = (1..=50).map(|n| format!("    hits = {n}; /* line {n} */\n")).collect();
+    let place = Place::with("shop.std", SHOP).and("shop.c", &source);
+    let text = place.session("predict shop.std --kind race");
+    assert!(text.contains("      18 │     hits = 18; /* line 18 */\n         │     ^^^^\n"), "{text}");
+    let elsewhere = Place::with("shop.std", SHOP);
+    assert!(!elsewhere.session("predict shop.std --kind race").contains("line 18"));
+    let named = format!("predict shop.std --kind race --source {}", place.dir.path().display());
+    assert!(elsewhere.session(&named).contains("line 18"));
+}
+
+#[test]
+fn suppressed_findings_do_not_count_and_useless_rules_are_pointed_out() {
+    let rules = "# known\nkind=race object=hits\nkind=race file=other.c\n";
+    let place = Place::with("shop.std", SHOP).and("rules", rules).and("bad", "kind=race\n\nrace hits\n");
+    assert_snapshot!("predict_suppressed", place.session("predict shop.std --kind race --suppress rules"));
+    assert_snapshot!("predict_bad_rule", place.session("predict shop.std --suppress bad"));
+    assert_snapshot!("predict_no_rules", place.session("predict shop.std --suppress nowhere"));
+}
+
+#[test]
+fn a_baseline_leaves_what_is_new() {
+    let place = Place::with("shop.std", SHOP).and("bad.json", "{\"schema\": 9}");
+    place.session("predict shop.std --kind race,deadlock --json old.json");
+    let text = place.session("predict shop.std --kind race,deadlock,atomicity --baseline old.json");
+    assert!(text.contains("known from the baseline: 3 findings\n--- exit 1"), "{text}");
+    assert!(text.contains("atomicity violation on balance") && !text.contains("data race on hits"), "{text}");
+    assert_snapshot!("predict_nothing_new", place.session("predict shop.std --kind race,deadlock --baseline old.json"));
+    assert_snapshot!("predict_bad_baseline", place.session("predict shop.std --baseline bad.json"));
 }
 
 #[test]

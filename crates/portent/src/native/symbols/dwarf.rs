@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
                         let ty = self.variable_type(units, number, entry);
                         let size = ty.map_or(0, |ty| self.types.get(ty).size);
                         self.found.push(Variable { address, size, name, file: source.clone(), ty });
-                    } else if entry.has_attr(gimli::DW_AT_external)
+                    } else if (entry.has_attr(gimli::DW_AT_external) || entry.has_attr(gimli::DW_AT_declaration))
                         && let Some(name) = self.name(unit, entry)
                     {
                         declared.insert(entry.offset(), qualified(&scopes, &name));

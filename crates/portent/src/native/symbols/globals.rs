@@ -54,7 +54,7 @@ impl Globals {
             let known = found.get(&symbol.address());
             if known.is_none_or(|known| known.size < symbol.size()) {
                 let (address, size) = (symbol.address(), symbol.size());
-                let name = demangle_auto(name.into(), None).into_owned();
+                let name = demangled(name);
                 found.insert(address, Variable { address, size, name, file: None, ty: None });
             }
         }
@@ -99,6 +99,16 @@ impl Globals {
             Some(path) => Some(format!("{}{path}", variable.name)),
             None => self.datum(address, 1).map(|datum| datum.name),
         }
+    }
+}
+
+/// A symbol's name as its source has it.
+fn demangled(name: &str) -> String {
+    let name = demangle_auto(name.into(), None);
+    // How the demangler shows it, and how everybody else does.
+    match name.strip_prefix("{vtable(").and_then(|rest| rest.strip_suffix(")}")) {
+        Some(class) => format!("vtable for {class}"),
+        None => name.into_owned(),
     }
 }
 

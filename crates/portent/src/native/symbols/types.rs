@@ -83,8 +83,16 @@ impl Types {
         self.part_at(id, offset, len, DEPTH).0
     }
 
-    /// The part, and whether the bytes are exactly it.
+    /// The part, and whether the bytes are exactly it. A class that stands for one number has no members worth naming.
     fn part_at(&self, id: TypeId, offset: u64, len: u64, depth: u32) -> (Part, bool) {
+        let (mut part, exact) = self.member_at(id, offset, len, depth);
+        if self.plain(id).name.as_deref().is_some_and(is_atomic) && exact {
+            part.path.clear();
+        }
+        (part, exact)
+    }
+
+    fn member_at(&self, id: TypeId, offset: u64, len: u64, depth: u32) -> (Part, bool) {
         let ty = self.plain(id);
         let exact = offset == 0 && len == ty.size;
         let here = |signed| (Part { path: String::new(), offset, signed }, exact);
@@ -168,6 +176,12 @@ impl Types {
             }),
         }
     }
+}
+
+/// Whether a class wraps one number that is accessed atomically.
+fn is_atomic(name: &str) -> bool {
+    let of_rust = name.strip_prefix("Atomic").is_some_and(|kind| kind.starts_with(['B', 'I', 'P', 'U']));
+    of_rust || ["atomic<", "__atomic_base<", "atomic_flag"].iter().any(|start| name.starts_with(start))
 }
 
 /// Whether a type is one that programs synchronise with: what is inside it is nobody's business.

@@ -1,0 +1,63 @@
+//! Findings as one HTML page that needs nothing else: style, script and data are inside it, and it loads nothing.
+//!
+//! The page shows the findings with filters, and for each the two orders in lanes, one per thread. Long stretches without
+//! events that matter are folded. Data is bounded: beyond 400,000 events or 2,000,000 places in orders,
+//! later findings carry only the events that matter, and the page says so.
+
+mod data;
+mod excerpts;
+
+use crate::report::Report;
+
+const PAGE: &str = include_str!("html/page.html");
+const STYLE: &str = include_str!("html/style.css");
+const SCRIPTS: [&str; 4] = [
+    include_str!("html/model.js"),
+    include_str!("html/lanes.js"),
+    include_str!("html/panels.js"),
+    include_str!("html/app.js"),
+];
+
+/// The whole page.
+pub fn page(report: &Report) -> Result<String, serde_json::Error> {
+    let data = serde_json::to_string(&data::Data::of(report))?;
+    let title = format!("Portent: {}", report.settings.input);
+    let mut page = PAGE.replacen("{{title}}", &escaped_text(&title), 1);
+    page = page.replacen("{{style}}", STYLE, 1);
+    page = page.replacen("{{script}}", &SCRIPTS.concat(), 1);
+    // Last: text from outside must not be looked at for marks.
+    Ok(page.replacen("{{data}}", &escaped_data(&data), 1))
+}
+
+/// JSON inside a script element: nothing in it may look like the end of the element, or like a line end to old parsers.
+fn escaped_data(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{7f}'..='\u{9f}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+fn escaped_text(text: &str) -> String {
+    let text = crate::words::line(text);
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('{', "&#123;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_cannot_leave_its_element() {
+        let json = serde_json::to_string("</script><!-- &\u{2028}").unwrap();
+        let text = escaped_data(&json);
+        assert!(!text.contains(['<', '>', '&', '\u{2028}']), "{text}");
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), "</script><!-- &\u{2028}");
+        assert_eq!(escaped_text("<b>{{data}}"), "&lt;b&gt;&#123;&#123;data}}");
+    }
+}

@@ -1,0 +1,367 @@
+//! What the page is given: names once, events in columns once per trace, orders as lists of event numbers.
+//!
+//! An order is a list in which a number is an event, as the difference from the one before it, and `[n]` stands for n
+//! events that are not in the page.
+
+use super::excerpts::Excerpts;
+use crate::lookup::Passage;
+use crate::matter::Matter;
+use crate::report::{Report, Run, Spot, Story, Verdict};
+use crate::scene::{Scene, Sequence, State};
+use crate::text::summary;
+use portent_order::Model;
+use portent_trace::{EventId, LocId, Op};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Findings in a page.
+pub(super) const FINDINGS: usize = 1_000;
+/// Events in a page, of all traces.
+pub(super) const EVENTS: usize = 400_000;
+/// Places in all orders of a page.
+pub(super) const ENTRIES: usize = 2_000_000;
+
+/// What an event does, by the number that the page uses.
+const DEEDS: [&str; 18] = [
+    "read",
+    "write",
+    "update",
+    "acquire",
+    "release",
+    "fail to lock",
+    "fork",
+    "start",
+    "join",
+    "end",
+    "signal",
+    "pass",
+    "sleep on",
+    "notify",
+    "wake from",
+    "begin block",
+    "end block",
+    "branch",
+];
+
+#[derive(Serialize)]
+pub(super) struct Data<'a> {
+    input: &'a str,
+    version: &'static str,
+    summary: String,
+    /// Findings that are not in the page.
+    left_out: usize,
+    deeds: &'static [&'static str],
+    traces: Vec<Events>,
+    findings: Vec<FindingData<'a>>,
+    files: Vec<super::excerpts::File>,
+}
+
+/// The events of one trace that findings need, in columns.
+#[derive(Default, Serialize)]
+struct Events {
+    threads: Vec<String>,
+    objects: Vec<String>,
+    /// Text, file or nothing, line, function or nothing.
+    places: Vec<(String, Option<String>, u32, Option<String>)>,
+    number: Vec<u32>,
+    thread: Vec<u32>,
+    deed: Vec<u8>,
+    object: Vec<u32>,
+    place: Vec<u32>,
+    /// As text: scripts lose digits of large numbers.
+    value: Vec<Option<String>>,
+}
+
+#[derive(Serialize)]
+struct FindingData<'a> {
+    id: &'a str,
+    kind: &'static str,
+    title: &'static str,
+    object: &'a str,
+    allocated: Option<&'a str>,
+    verdict: &'static str,
+    diverged: Option<&'a str>,
+    replayed: Option<(u32, u32, Option<&'a str>)>,
+    round: Option<u32>,
+    model: &'static str,
+    instances: u64,
+    exact: bool,
+    flags: Vec<&'static str>,
+    pattern: Option<&'static str>,
+    why: &'a str,
+    tsan: String,
+    command: Option<&'a str>,
+    witness: Option<(u64, usize)>,
+    places: Vec<PlaceData<'a>>,
+    trace: usize,
+    observed: Order,
+    breaking: Order,
+    /// Events that matter, and why.
+    matters: Vec<(u32, &'static str)>,
+    /// What reads see in the breaking order: the event, or nothing for the initial value.
+    sees: Vec<(u32, Option<u32>)>,
+}
+
+#[derive(Serialize)]
+struct PlaceData<'a> {
+    role: &'static str,
+    thread: Option<&'a str>,
+    what: String,
+    value: Option<String>,
+    at: Option<&'a str>,
+    function: Option<&'a str>,
+    event: Option<u32>,
+}
+
+#[derive(Default, Serialize)]
+struct Order {
+    list: Vec<Entry>,
+    pending: Vec<(u32, &'static str)>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry {
+    Event(i64),
+    Gone([u64; 1]),
+}
+
+/// An order before events have numbers.
+#[derive(Default)]
+struct Plan {
+    /// Events, or how many are gone.
+    items: Vec<Result<EventId, u64>>,
+}
+
+impl Plan {
+    fn gone(&mut self, events: u64) {
+        match self.items.last_mut() {
+            _ if events == 0 => {}
+            Some(Err(gone)) => *gone += events,
+            _ => self.items.push(Err(events)),
+        }
+    }
+    /// Everything that is known of an order, or only what matters in it.
+    fn of(run: &Run, order: &Sequence, scene: &Scene, whole: bool) -> Plan {
+        let mut plan = Plan::default();
+        let mut next = 0;
+        for &(position, event) in &order.lead {
+            plan.gone(position - next);
+            plan.items.push(Ok(event));
+            next = position + 1;
+        }
+        plan.gone(order.before.saturating_sub(next));
+        for &event in order.events.iter().filter(|&&event| run.lookup.is_performed(&run.trace, event)) {
+            if whole || scene.matters.contains_key(&event) {
+                plan.items.push(Ok(event));
+            } else {
+                plan.gone(1);
+            }
+        }
+        plan
+    }
+    fn events(&self) -> impl Iterator<Item = EventId> {
+        self.items.iter().filter_map(|item| item.as_ref().ok().copied())
+    }
+}
+
+impl<'a> Data<'a> {
+    /// The data of a report.
+    pub(super) fn of(report: &'a Report) -> Data<'a> {
+        let shown = &report.stories[..report.stories.len().min(FINDINGS)];
+        let mut wanted: Vec<BTreeSet<EventId>> = vec![BTreeSet::new(); report.runs.len()];
+        let mut entries = 0;
+        let mut plans = Vec::with_capacity(shown.len());
+        for story in shown {
+            let run = &report.runs[story.run];
+            let scene = Scene::of(run, story);
+            let size = scene.observed.events.len() + scene.breaking.events.len();
+            let events: usize = wanted.iter().map(BTreeSet::len).sum();
+            let whole = entries + size <= ENTRIES && events + size <= EVENTS;
+            let [observed, breaking] =
+                [&scene.observed, &scene.breaking].map(|order| Plan::of(run, order, &scene, whole));
+            entries += observed.items.len() + breaking.items.len();
+            let pending = scene.breaking.pending.iter().map(|(event, _)| *event);
+            wanted[story.run].extend(observed.events().chain(breaking.events()).chain(pending));
+            plans.push((scene, observed, breaking));
+        }
+        let mut excerpts = Excerpts::new(&report.settings.sources);
+        let mut traces = Vec::with_capacity(report.runs.len());
+        let mut numbers: Vec<FxHashMap<EventId, u32>> = Vec::with_capacity(report.runs.len());
+        for (run, wanted) in report.runs.iter().zip(wanted) {
+            numbers.push(wanted.iter().enumerate().map(|(at, &event)| (event, at as u32)).collect());
+            traces.push(Events::of(run, &wanted, &mut excerpts));
+        }
+        let findings = shown
+            .iter()
+            .zip(&plans)
+            .map(|(story, (scene, observed, breaking))| {
+                let number = |event: EventId| numbers[story.run].get(&event).copied();
+                finding(story, scene, observed, breaking, &number)
+            })
+            .collect();
+        Data {
+            input: &report.settings.input,
+            version: env!("CARGO_PKG_VERSION"),
+            summary: summary(report),
+            left_out: report.stories.len() - shown.len(),
+            deeds: &DEEDS,
+            traces,
+            findings,
+            files: excerpts.into_files(),
+        }
+    }
+}
+
+impl Events {
+    fn of(run: &Run, wanted: &BTreeSet<EventId>, excerpts: &mut Excerpts<'_>) -> Events {
+        let trace = &*run.trace;
+        let names = trace.names();
+        let threads = trace.thread_ids().map(|thread| names.thread(thread).to_owned()).collect();
+        let mut events = Events { threads, ..Events::default() };
+        let mut objects: FxHashMap<String, u32> = FxHashMap::default();
+        let mut places: FxHashMap<LocId, u32> = FxHashMap::default();
+        for &id in wanted {
+            let event = trace.event(id);
+            let (deed, object) = match event.op {
+                Op::Read(x, _) => (0, trace.variable_name(x).into_owned()),
+                Op::Write(x, _) => (1, trace.variable_name(x).into_owned()),
+                Op::Update(x, _) => (2, trace.variable_name(x).into_owned()),
+                Op::Acquire(l, _) => (3, names.lock(l).to_owned()),
+                Op::Release(l, _) => (4, names.lock(l).to_owned()),
+                Op::Busy(l, _) => (5, names.lock(l).to_owned()),
+                Op::Send(_) | Op::Receive(_) => match run.lookup.passage(trace, id) {
+                    Passage::Fork(child) => (6, names.thread(child).to_owned()),
+                    Passage::Start => (7, String::new()),
+                    Passage::Join(child) => (8, names.thread(child).to_owned()),
+                    Passage::End => (9, String::new()),
+                    Passage::Send => (10, String::new()),
+                    Passage::Receive => (11, String::new()),
+                },
+                Op::Sleep(c) => (12, names.condition(c).to_owned()),
+                Op::Notify(c, _) => (13, names.condition(c).to_owned()),
+                Op::Wake(c) => (14, names.condition(c).to_owned()),
+                Op::Begin(b) => (15, names.block(b).to_owned()),
+                Op::End(b) => (16, names.block(b).to_owned()),
+                Op::Branch => (17, String::new()),
+            };
+            let fresh = objects.len() as u32;
+            let object = *objects.entry(object).or_insert_with_key(|name| {
+                events.objects.push(name.clone());
+                fresh
+            });
+            let fresh = places.len() as u32;
+            let place = *places.entry(event.loc).or_insert_with(|| {
+                let location = names.location(event.loc);
+                if let (Some(file), Some(line)) = (location.file, location.line) {
+                    excerpts.want(file, line);
+                }
+                let function = location.function.map(str::to_owned);
+                let file = location.file.map(str::to_owned);
+                events.places.push((location.to_string(), file, location.line.unwrap_or(0), function));
+                fresh
+            });
+            events.number.push(trace.input_index(id));
+            events.thread.push(event.thread.index() as u32);
+            events.deed.push(deed);
+            events.object.push(object);
+            events.place.push(place);
+            events.value.push(event.value.filter(|_| event.op.variable().is_some()).map(|value| value.to_string()));
+        }
+        events
+    }
+}
+
+fn finding<'a>(
+    story: &'a Story,
+    scene: &Scene,
+    observed: &Plan,
+    breaking: &Plan,
+    number: &dyn Fn(EventId) -> Option<u32>,
+) -> FindingData<'a> {
+    let finding = &story.finding;
+    let order = |plan: &Plan, pending: &[(EventId, State)]| {
+        let mut last = 0;
+        let entry = |item: &Result<EventId, u64>| match item {
+            Ok(event) => {
+                let number = i64::from(number(*event)?);
+                Some(Entry::Event(number - std::mem::replace(&mut last, number)))
+            }
+            Err(gone) => Some(Entry::Gone([*gone])),
+        };
+        Order {
+            list: plan.items.iter().filter_map(entry).collect(),
+            pending: pending.iter().filter_map(|&(event, state)| Some((number(event)?, state_name(state)))).collect(),
+        }
+    };
+    FindingData {
+        id: &finding.id,
+        kind: finding.kind.name(),
+        title: story.title(),
+        object: &finding.object,
+        allocated: story.allocated.as_deref(),
+        verdict: story.verdict.name(),
+        diverged: match &story.verdict {
+            Verdict::Unconfirmed(why) => why.as_deref(),
+            _ => None,
+        },
+        replayed: story.replayed.as_ref().map(|replayed| (replayed.hits, replayed.runs, replayed.showed.as_deref())),
+        round: story.round,
+        model: finding.model.map_or("hb", Model::name),
+        instances: finding.instances,
+        exact: finding.instances_exact,
+        flags: finding.flags.names().collect(),
+        pattern: finding.pattern,
+        why: &story.why,
+        tsan: format!("ThreadSanitizer {}", story.tsan.sentence(finding.kind)),
+        command: story.command.as_deref(),
+        witness: finding.witness.as_ref().map(|witness| (witness.events(), witness.switches())),
+        places: story.places.iter().map(|place| place_data(place, story, number)).collect(),
+        trace: story.run,
+        observed: order(observed, &[]),
+        breaking: order(breaking, &scene.breaking.pending),
+        matters: scene
+            .matters
+            .iter()
+            .filter_map(|(&event, &matter)| Some((number(event)?, matter_name(matter))))
+            .collect(),
+        sees: scene.sees.iter().filter_map(|(&read, writer)| Some((number(read)?, writer.and_then(number)))).collect(),
+    }
+}
+
+fn place_data<'a>(place: &'a Spot, story: &Story, number: &dyn Fn(EventId) -> Option<u32>) -> PlaceData<'a> {
+    let at = place.at.as_ref();
+    let mut goals = story.goals.iter().filter(|(role, _)| *role == place.role);
+    // A deadlock has several places of one role, in the order of its goals.
+    let nth = story.places.iter().filter(|p| p.role == place.role).position(|p| std::ptr::eq(p, place)).unwrap_or(0);
+    PlaceData {
+        role: place.role.name(),
+        thread: place.thread.as_deref(),
+        what: format!("{} {}", place.op, place.object),
+        value: place.value.map(|value| value.to_string()),
+        at: at.map(|at| at.text.as_str()),
+        function: at.and_then(|at| at.function.as_deref()),
+        event: place.event.and_then(|_| goals.nth(nth)).and_then(|(_, event)| number(*event)),
+    }
+}
+
+fn state_name(state: State) -> &'static str {
+    match state {
+        State::Done => "done",
+        State::Next => "next",
+        State::Waits => "waits",
+        State::Never => "never",
+    }
+}
+
+fn matter_name(matter: Matter) -> &'static str {
+    match matter {
+        Matter::Goal(role) => role.name(),
+        Matter::Writer => "seen",
+        Matter::Lock => "lock",
+        Matter::Fork => "fork",
+        Matter::Meeting => "meeting",
+        Matter::Switch => "switch",
+    }
+}

@@ -1,0 +1,206 @@
+//! Findings as JSON, schema 1 (docs/findings.schema.json). A field is added, never changed, without a new schema number.
+
+use crate::report::{Report, Sourced, Spot, Story, Verdict};
+use crate::words::escaped_json;
+use portent_order::Model;
+use portent_predict::Incomplete;
+use portent_trace::Trace;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    trace: TraceJson,
+    findings: Vec<FindingJson<'a>>,
+    incomplete: Vec<IncompleteJson<'a>>,
+    /// Why the search stopped before its end; `null` if it did not.
+    partial: Option<&'static str>,
+    /// For each read location, where its values may come from.
+    reads_from: Vec<MayReadJson<'a>>,
+    /// Ids that rules suppress.
+    #[serde(skip_serializing_if = "is_empty")]
+    suppressed: &'a [String],
+    /// Ids that the baseline knows.
+    #[serde(skip_serializing_if = "is_empty")]
+    known: &'a [String],
+}
+
+fn is_empty(ids: &&[String]) -> bool {
+    ids.is_empty()
+}
+
+#[derive(Serialize)]
+struct TraceJson {
+    events: u64,
+    threads: usize,
+    variables: usize,
+    locks: usize,
+}
+
+#[derive(Serialize)]
+struct FindingJson<'a> {
+    id: &'a str,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<&'static str>,
+    verdict: &'static str,
+    model: &'static str,
+    object: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocated: Option<&'a str>,
+    instances: u64,
+    instances_exact: bool,
+    flags: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round: Option<u32>,
+    why: &'a str,
+    tsan: &'static str,
+    places: Vec<PlaceJson<'a>>,
+    witness: Option<WitnessJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<ReplayJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct PlaceJson<'a> {
+    role: &'static str,
+    thread: Option<&'a str>,
+    event: Option<u32>,
+    op: &'static str,
+    object: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<i64>,
+    location: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    function: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct WitnessJson<'a> {
+    events: u64,
+    switches: usize,
+    steps: Vec<(&'a str, u64)>,
+}
+
+#[derive(Serialize)]
+struct ReplayJson<'a> {
+    runs: u32,
+    hits: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diverged: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    showed: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct IncompleteJson<'a> {
+    kind: &'static str,
+    model: &'static str,
+    events: Option<&'a [u32]>,
+    count: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    at_least: bool,
+    why: &'static str,
+    what: &'a str,
+}
+
+#[derive(Serialize)]
+struct MayReadJson<'a> {
+    location: &'a str,
+    from: &'a [String],
+    initial: bool,
+}
+
+/// The whole document, with a line end.
+pub fn document(report: &Report) -> Result<String, serde_json::Error> {
+    let document = Document {
+        schema: 1,
+        trace: TraceJson {
+            events: report.size.events,
+            threads: report.size.threads,
+            variables: report.size.variables,
+            locks: report.size.locks,
+        },
+        findings: report.stories.iter().map(|story| finding(&report.runs[story.run].trace, story)).collect(),
+        incomplete: report.incomplete.iter().map(|(model, entry)| incomplete(*model, entry)).collect(),
+        partial: report.partial.map(|why| why.name()),
+        reads_from: report.reads_from.iter().map(may_read).collect(),
+        suppressed: &report.withheld.suppressed,
+        known: &report.withheld.known,
+    };
+    let text = serde_json::to_string_pretty(&document)?;
+    Ok(escaped_json(&text) + "\n")
+}
+
+fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
+    let finding = &story.finding;
+    FindingJson {
+        id: &finding.id,
+        kind: finding.kind.name(),
+        form: finding.form.map(|form| form.name()),
+        verdict: story.verdict.name(),
+        model: finding.model.map_or("hb", Model::name),
+        object: &finding.object,
+        allocated: story.allocated.as_deref(),
+        instances: finding.instances,
+        instances_exact: finding.instances_exact,
+        flags: finding.flags.names().collect(),
+        witness_type: finding.witness_type.map(|shape| shape.name()),
+        pattern: finding.pattern,
+        round: story.round,
+        why: &story.why,
+        tsan: story.tsan.name(),
+        places: story.places.iter().map(place).collect(),
+        witness: finding.witness.as_ref().map(|witness| WitnessJson {
+            events: witness.events(),
+            switches: witness.switches(),
+            steps: witness.steps.iter().map(|step| (trace.names().thread(step.thread), step.events)).collect(),
+        }),
+        replay: story.replayed.as_ref().map(|replayed| ReplayJson {
+            runs: replayed.runs,
+            hits: replayed.hits,
+            diverged: match &story.verdict {
+                Verdict::Unconfirmed(why) => why.as_deref(),
+                _ => replayed.diverged.as_deref(),
+            },
+            showed: replayed.showed.as_deref(),
+        }),
+    }
+}
+
+fn place(place: &Spot) -> PlaceJson<'_> {
+    let at = place.at.as_ref();
+    PlaceJson {
+        role: place.role.name(),
+        thread: place.thread.as_deref(),
+        event: place.event,
+        op: place.op,
+        object: &place.object,
+        value: place.value,
+        location: at.map(|at| at.text.as_str()),
+        file: at.and_then(|at| at.file.as_deref()),
+        line: at.and_then(|at| at.line),
+        function: at.and_then(|at| at.function.as_deref()),
+    }
+}
+
+fn incomplete(model: Model, entry: &Incomplete) -> IncompleteJson<'_> {
+    IncompleteJson {
+        kind: entry.kind.name(),
+        model: model.name(),
+        events: entry.events.as_deref(),
+        count: entry.count,
+        at_least: entry.at_least,
+        why: entry.why.name(),
+        what: &entry.what,
+    }
+}
+
+fn may_read(row: &Sourced) -> MayReadJson<'_> {
+    MayReadJson { location: &row.read, from: &row.from, initial: row.initial }
+}

@@ -1,0 +1,118 @@
+//! Findings as JUnit XML, for CI systems that show test results: a suite per kind, a failed case per finding.
+//!
+//! A kind without findings is one case that passed; what was not examined or not decided is a skipped case.
+
+use crate::report::{Report, Story};
+use portent_predict::BugKind;
+
+/// The whole document, with a line end.
+pub fn document(report: &Report) -> String {
+    let mut kinds: Vec<BugKind> = report.settings.kinds.clone();
+    kinds.extend(report.stories.iter().map(|story| story.finding.kind));
+    kinds.extend(report.incomplete.iter().map(|(_, entry)| entry.kind));
+    kinds.sort_unstable();
+    kinds.dedup();
+    let suites: Vec<(String, [usize; 3])> = kinds.into_iter().map(|kind| suite(report, kind)).collect();
+    let sum = |i: usize| suites.iter().map(|(_, counts)| counts[i]).sum::<usize>();
+    let body: String = suites.iter().map(|(text, _)| text.as_str()).collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"portent\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n{body}</testsuites>\n",
+        sum(0),
+        sum(1),
+        sum(2)
+    )
+}
+
+/// The suite of a kind, with the numbers of cases, failures and skipped cases.
+fn suite(report: &Report, kind: BugKind) -> (String, [usize; 3]) {
+    let stories: Vec<&Story> = report.stories.iter().filter(|story| story.finding.kind == kind).collect();
+    let open = report.incomplete.iter().filter(|(_, entry)| entry.kind == kind);
+    let name = kind.name();
+    let mut cases = String::new();
+    for story in &stories {
+        cases.push_str(&format!(
+            "    <testcase classname=\"portent.{name}\" name=\"{}\"{}>\n      <failure message=\"{}\" type=\"{}\">{}</failure>\n    </testcase>\n",
+            attribute(&format!("{} {}", story.finding.id, story.headline())),
+            file_and_line(report, story),
+            attribute(&story.why),
+            attribute(story.verdict.name()),
+            content(&body(story))
+        ));
+    }
+    let mut skipped = 0;
+    for (model, entry) in open {
+        skipped += 1;
+        cases.push_str(&format!(
+            "    <testcase classname=\"portent.{name}\" name=\"{}\">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
+            attribute(&format!("not examined {skipped}: {}", entry.what)),
+            attribute(&format!("{} ({}, model {}, {} candidates)", entry.what, entry.why.name(), model.name(), entry.count))
+        ));
+    }
+    if stories.is_empty() && skipped == 0 {
+        cases.push_str(&format!("    <testcase classname=\"portent.{name}\" name=\"no {name} found\"/>\n"));
+    }
+    let tests = (stories.len() + skipped).max(1);
+    let counts = [tests, stories.len(), skipped];
+    let text = format!(
+        "  <testsuite name=\"portent.{name}\" tests=\"{tests}\" failures=\"{}\" errors=\"0\" skipped=\"{skipped}\">\n{cases}  </testsuite>\n",
+        stories.len()
+    );
+    (text, counts)
+}
+
+fn file_and_line(report: &Report, story: &Story) -> String {
+    let at = story.places.iter().filter_map(|place| place.at.as_ref()).find(|at| at.file.is_some());
+    let Some((Some(file), Some(line))) = at.map(|at| (at.file.as_deref(), at.line)) else { return String::new() };
+    format!(" file=\"{}\" line=\"{line}\"", attribute(&report.settings.sources.relative(file)))
+}
+
+/// The story in lines.
+fn body(story: &Story) -> String {
+    let mut text = format!("{} ({})\n", story.headline(), story.verdict.name());
+    for place in &story.places {
+        let who = place.thread.as_deref().map_or_else(String::new, |thread| format!(" {thread}"));
+        let at = place.at.as_ref().map_or_else(String::new, |at| {
+            let function = at.function.as_deref().map_or_else(String::new, |f| format!(" in {f}"));
+            format!(" at {}{function}", at.text)
+        });
+        text.push_str(&format!("{}:{who} {} {}{at}\n", place.role.name(), place.op, place.object));
+    }
+    text.push_str(&format!("{}\n", story.why));
+    if let Some(command) = &story.command {
+        text.push_str(&format!("replay: {command}\n"));
+    }
+    text
+}
+
+/// Text between tags. Characters that XML cannot hold at all are replaced.
+fn content(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\n' | '\t' => safe.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// Text in an attribute: line ends would be lost, so they are written out.
+fn attribute(text: &str) -> String {
+    content(text).replace('\n', "&#10;").replace('\t', "&#9;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_leave_its_place() {
+        assert_eq!(content("a<b>&\"\u{1b}"), "a&lt;b&gt;&amp;&quot;\u{fffd}");
+        assert_eq!(attribute("a\nb"), "a&#10;b");
+    }
+}

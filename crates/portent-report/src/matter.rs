@@ -1,0 +1,150 @@
+//! Which events matter to a finding: its own, the locks around them, what its reads saw, how the threads came to be, and
+//! where the breaking order switches.
+
+use crate::circumstances::Held;
+use crate::lookup::Passage;
+use crate::report::{Run, Story};
+use portent_predict::Role;
+use portent_trace::{EventId, LockId, Op, ThreadId};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How far locks are looked for, in events of a thread.
+const REACH: usize = 4_000;
+/// Locks that order two events by accident, at most so many of them.
+const HIDING: usize = 2;
+/// Switches that are shown, the last ones.
+const SWITCHES: usize = 3;
+
+/// Why an event matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matter {
+    /// It is one of the finding's own.
+    Goal(Role),
+    /// A read of the finding sees it, in one of the orders.
+    Writer,
+    /// It takes or gives back a lock that is involved.
+    Lock,
+    /// It starts a thread that is involved.
+    Fork,
+    /// Threads that are involved meet there.
+    Meeting,
+    /// The breaking order switches threads before or after it.
+    Switch,
+}
+
+/// The events that matter. `tail` is the breaking order after its beginning, which is as observed.
+pub(crate) fn matters(run: &Run, story: &Story, tail: &[EventId]) -> BTreeMap<EventId, Matter> {
+    let trace = &*run.trace;
+    let goals: Vec<EventId> = story.goals.iter().map(|(_, event)| *event).collect();
+    let threads: BTreeSet<ThreadId> = goals.iter().map(|&event| trace.thread(event)).collect();
+    let mut found: BTreeMap<EventId, Matter> =
+        story.goals.iter().map(|&(role, event)| (event, Matter::Goal(role))).collect();
+    let mut add = |event: EventId, matter: Matter| {
+        found.entry(event).or_insert(matter);
+    };
+    for &goal in &goals {
+        let circumstance = run.circumstances.of(goal);
+        if trace.op(goal).reads() {
+            circumstance.saw.into_iter().for_each(|writer| add(writer, Matter::Writer));
+        }
+        for Held { lock, since, .. } in circumstance.held {
+            add(since, Matter::Lock);
+            after(run, goal, |op| matches!(op, Op::Release(l, _) if l == lock))
+                .into_iter()
+                .for_each(|release| add(release, Matter::Lock));
+        }
+    }
+    for event in hiding_locks(run, &goals) {
+        add(event, Matter::Lock);
+    }
+    for &thread in &threads {
+        run.lookup.fork_of(trace, thread).into_iter().for_each(|fork| add(fork, Matter::Fork));
+    }
+    for event in meetings(run, &goals, &threads) {
+        add(event, Matter::Meeting);
+    }
+    let involved = |event: EventId| threads.contains(&trace.thread(event));
+    let switch =
+        |pair: &&[EventId]| trace.thread(pair[0]) != trace.thread(pair[1]) && (involved(pair[0]) || involved(pair[1]));
+    let shown = |event: &&EventId| involved(**event) && run.lookup.is_performed(trace, **event);
+    // What comes after the last of the finding's events is not what breaks it.
+    let end = match tail.iter().rposition(|event| goals.contains(event)) {
+        Some(last) if goals.iter().all(|goal| tail.contains(goal)) => last + 1,
+        _ => tail.len(),
+    };
+    for pair in tail[..end].windows(2).rev().filter(switch).take(SWITCHES) {
+        pair.iter().filter(shown).for_each(|&event| add(event, Matter::Switch));
+    }
+    found
+}
+
+/// The first event of the same thread after this one that does something, within reach.
+fn after(run: &Run, event: EventId, does: impl Fn(Op) -> bool) -> Option<EventId> {
+    let program = run.lookup.program(run.trace.thread(event));
+    let at = run.lookup.place(&run.trace, event) + 1;
+    program.get(at..)?.iter().copied().take(REACH).find(|&e| does(run.trace.op(e)))
+}
+
+/// The last event of the same thread before this one that does something, within reach.
+fn before(run: &Run, event: EventId, does: impl Fn(Op) -> bool) -> Option<EventId> {
+    let program = run.lookup.program(run.trace.thread(event));
+    let at = run.lookup.place(&run.trace, event);
+    program.get(..at)?.iter().rev().copied().take(REACH).find(|&e| does(run.trace.op(e)))
+}
+
+/// Scopes of locks that, in the observed order, one thread left after its event before another entered them on the way
+/// to its own: what happens-before takes for an order.
+fn hiding_locks(run: &Run, goals: &[EventId]) -> Vec<EventId> {
+    let trace = &*run.trace;
+    let mut events = Vec::new();
+    for (&a, &b) in goals.iter().flat_map(|a| goals.iter().map(move |b| (a, b))) {
+        if a >= b || trace.thread(a) == trace.thread(b) || trace.op(a).variable().is_none() {
+            continue;
+        }
+        let mut released: FxHashMap<LockId, EventId> = FxHashMap::default();
+        let program = run.lookup.program(trace.thread(a));
+        let from = run.lookup.place(trace, a) + 1;
+        for &event in program[from.min(program.len())..].iter().take(REACH).take_while(|&&event| event < b) {
+            if let Op::Release(lock, _) = trace.op(event) {
+                released.entry(lock).or_insert(event);
+            }
+        }
+        let program = run.lookup.program(trace.thread(b));
+        let to = run.lookup.place(trace, b);
+        let mut seen: BTreeSet<LockId> = BTreeSet::new();
+        for &event in program[..to].iter().rev().take(REACH).take_while(|&&event| event > a) {
+            let Op::Acquire(lock, _) = trace.op(event) else { continue };
+            let Some(&release) = released.get(&lock).filter(|&&release| release < event) else { continue };
+            if seen.len() < HIDING && seen.insert(lock) {
+                events.extend([release, event]);
+                events.extend(before(run, release, |op| matches!(op, Op::Acquire(l, _) if l == lock)));
+                events.extend(after(run, event, |op| matches!(op, Op::Release(l, _) if l == lock)));
+            }
+        }
+    }
+    events
+}
+
+/// Joins and other tokens between threads that are involved, between the finding's events in the observed order.
+fn meetings(run: &Run, goals: &[EventId], threads: &BTreeSet<ThreadId>) -> Vec<EventId> {
+    let trace = &*run.trace;
+    let (Some(&first), Some(&last)) = (goals.iter().min(), goals.iter().max()) else { return Vec::new() };
+    let mut events = Vec::new();
+    let from = first.index().max(last.index().saturating_sub(REACH));
+    for event in (from..last.index()).rev().map(EventId::new).filter(|&e| threads.contains(&trace.thread(e))) {
+        let Op::Receive(k) = trace.op(event) else { continue };
+        if run.lookup.passage(trace, event) == Passage::Start {
+            continue;
+        }
+        let from_involved =
+            |&&send: &&EventId| threads.contains(&trace.thread(send)) && trace.thread(send) != trace.thread(event);
+        if let Some(&send) = trace.senders(k).iter().find(from_involved) {
+            events.extend([send, event]);
+        }
+        if events.len() >= 4 {
+            break;
+        }
+    }
+    events
+}

@@ -1,0 +1,392 @@
+//! The report: everything that is said about a set of findings, before it has a form. Every output consumes it.
+
+use crate::baseline::Baseline;
+use crate::circumstances::Circumstances;
+use crate::lookup::{Lookup, goal_events};
+use crate::source::Sources;
+use crate::suppress::Suppressions;
+use crate::{tsan, why};
+use portent_order::Model;
+use portent_predict::{BugKind, Evidence, Finding, Form, Incomplete, MayRead, Prediction, Role, Why};
+use portent_trace::{EventId, LocId, ObjectClass, Trace};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+pub use crate::tsan::Tsan;
+
+/// Where findings come from and how they can be seen again.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// What the input is called: the trace, or the program and its arguments.
+    pub input: String,
+    /// The kinds of bug that were looked for.
+    pub kinds: Vec<BugKind>,
+    /// Where source text is found.
+    pub sources: Sources,
+    /// The command line that replays a finding, up to its id: `portent replay run.portent --finding`. `None` if the trace
+    /// is not a recording.
+    pub replay: Option<String>,
+}
+
+/// What replays of one finding showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// How often it was replayed.
+    pub runs: u32,
+    /// How often the bug was seen.
+    pub hits: u32,
+    /// Where and why a replay left the schedule, in words, if one did.
+    pub diverged: Option<String>,
+    /// What was seen: the crash, the failed assertion, the value, who waited for whom. In words.
+    pub showed: Option<String>,
+}
+
+/// What is known about a prediction beside the trace.
+#[derive(Clone, Debug, Default)]
+pub struct Extras {
+    /// The round in which the trace was analysed, from 1.
+    pub round: Option<u32>,
+    /// What replays showed, by the id of the finding.
+    pub replays: BTreeMap<String, Replayed>,
+    /// The command line that replays a finding of this trace, up to its id, where it is not the report's.
+    pub replay: Option<String>,
+}
+
+/// How sure a finding is, after replays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It happened in the recorded run.
+    Observed,
+    /// A witness was checked against the trace; not replayed.
+    Predicted,
+    /// Seen in a replay.
+    Confirmed,
+    /// Replayed and not seen; where and why the replay left the schedule, as far as that is known.
+    Unconfirmed(Option<String>),
+}
+
+impl Verdict {
+    /// The word in reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Observed => "observed",
+            Verdict::Predicted => "predicted",
+            Verdict::Confirmed => "confirmed",
+            Verdict::Unconfirmed(_) => "unconfirmed",
+        }
+    }
+    /// The most certain first.
+    fn rank(&self) -> u8 {
+        match self {
+            Verdict::Confirmed => 0,
+            Verdict::Observed => 1,
+            Verdict::Predicted => 2,
+            Verdict::Unconfirmed(_) => 3,
+        }
+    }
+}
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The location's text, as in the input.
+    pub text: String,
+    /// The file, where the text names one.
+    pub file: Option<String>,
+    /// The line, where the text names one.
+    pub line: Option<u32>,
+    /// The function, where it was recorded.
+    pub function: Option<String>,
+}
+
+impl At {
+    pub(crate) fn of(trace: &Trace, loc: LocId) -> At {
+        let location = trace.names().location(loc);
+        At {
+            text: location.to_string(),
+            file: location.file.map(str::to_owned),
+            line: location.line,
+            function: location.function.map(str::to_owned),
+        }
+    }
+}
+
+/// An event of a finding, or the initial or final value of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// What it has to do with the finding.
+    pub role: Role,
+    /// Who; nobody for initial and final values.
+    pub thread: Option<String>,
+    /// The number of the input event; `None` for initial and final values.
+    pub event: Option<u32>,
+    /// What is done: the name of an operation, `initial` or `final`.
+    pub op: &'static str,
+    /// To what.
+    pub object: String,
+    /// The value that was read or written in the recorded run, where it is known.
+    pub value: Option<i64>,
+    /// Where in the source.
+    pub at: Option<At>,
+}
+
+/// A finding with everything that is told about it.
+#[derive(Debug)]
+pub struct Story {
+    /// What was predicted.
+    pub finding: Finding,
+    /// How sure it is.
+    pub verdict: Verdict,
+    /// Its places, with names.
+    pub places: Vec<Spot>,
+    /// Where the object was allocated, where its name tells.
+    pub allocated: Option<String>,
+    /// Why it is a bug, in sentences.
+    pub why: String,
+    /// Whether ThreadSanitizer would have seen it in the recorded run.
+    pub tsan: Tsan,
+    /// What replays showed.
+    pub replayed: Option<Replayed>,
+    /// The round in which it appeared.
+    pub round: Option<u32>,
+    /// The command line that replays it.
+    pub command: Option<String>,
+    pub(crate) run: usize,
+    pub(crate) goals: Vec<(Role, EventId)>,
+}
+
+impl Story {
+    /// The kind in words, telling lost wake-ups from lock cycles.
+    pub fn title(&self) -> &'static str {
+        match (self.finding.kind, self.finding.form) {
+            (BugKind::Race, _) => "data race",
+            (BugKind::Deadlock, Some(Form::LostWakeup)) => "lost wake-up",
+            (BugKind::Deadlock, _) => "deadlock",
+            (BugKind::Atomicity, _) => "atomicity violation",
+            (BugKind::Nondeterminism, _) => "nondeterminism",
+        }
+    }
+    /// Kind, object and places in a line.
+    pub fn headline(&self) -> String {
+        let at: Vec<&str> = self.places.iter().filter_map(|p| p.at.as_ref()).map(|at| at.text.as_str()).collect();
+        let at = if at.is_empty() { String::new() } else { format!(" ({})", at.join(", ")) };
+        format!("{} on {}{at}", self.title(), self.finding.object)
+    }
+}
+
+/// A trace that findings come from.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) trace: Arc<Trace>,
+    pub(crate) lookup: Lookup,
+    pub(crate) circumstances: Circumstances,
+}
+
+/// Sizes of what was analysed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceSize {
+    /// Input events.
+    pub events: u64,
+    /// Threads.
+    pub threads: usize,
+    /// Variables.
+    pub variables: usize,
+    /// Locks.
+    pub locks: usize,
+}
+
+/// Where the values of a read location may come from, with names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sourced {
+    /// The read.
+    pub read: String,
+    /// The writes it saw or could see.
+    pub from: Vec<String>,
+    /// Whether the initial value is among them.
+    pub initial: bool,
+}
+
+/// Findings that are not reported, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Withheld {
+    /// Ids that a rule suppresses.
+    pub suppressed: Vec<String>,
+    /// Ids that the baseline knows.
+    pub known: Vec<String>,
+}
+
+/// What all outputs are made of.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Where findings come from.
+    pub settings: Settings,
+    /// The first trace's sizes.
+    pub size: TraceSize,
+    /// The findings, in order of kind and place.
+    pub stories: Vec<Story>,
+    /// What was not examined or not decided, with the model.
+    pub incomplete: Vec<(Model, Incomplete)>,
+    /// Why the search stopped before its end, if it did.
+    pub partial: Option<Why>,
+    /// Where the values of reads may come from.
+    pub reads_from: Vec<Sourced>,
+    /// What is not reported.
+    pub withheld: Withheld,
+    pub(crate) runs: Vec<Run>,
+}
+
+impl Report {
+    /// A report without findings.
+    pub fn new(settings: Settings) -> Report {
+        Report { settings, ..Report::default() }
+    }
+
+    /// Adds what was predicted from one trace in one model.
+    ///
+    /// Of findings with the same id, the first of the most certain ones stays, with the earliest round.
+    pub fn add(&mut self, trace: Arc<Trace>, model: Model, prediction: Prediction, extras: &Extras) {
+        if self.runs.is_empty() && self.size == TraceSize::default() {
+            self.size = TraceSize {
+                events: trace.input_len(),
+                threads: trace.threads(),
+                variables: trace.names().count(ObjectClass::Variable),
+                locks: trace.locks(),
+            };
+        }
+        self.partial = self.partial.or(prediction.partial);
+        self.incomplete.extend(prediction.incomplete.into_iter().map(|entry| (model, entry)));
+        for row in &prediction.may_read {
+            let row = sourced(&trace, row);
+            if !self.reads_from.contains(&row) {
+                self.reads_from.push(row);
+            }
+        }
+        if prediction.findings.is_empty() {
+            return;
+        }
+        let goals: Vec<_> = prediction.findings.iter().map(|finding| goal_events(&trace, finding)).collect();
+        let circumstances = Circumstances::gather(&trace, goals.iter().flatten().map(|(_, event)| *event));
+        let racy = tsan::racy_variables(&trace, &prediction.findings);
+        let run = Run { lookup: Lookup::new(&trace), trace, circumstances };
+        // Ids are unique within a prediction.
+        let earlier: HashMap<String, usize> =
+            self.stories.iter().enumerate().map(|(at, story)| (story.finding.id.clone(), at)).collect();
+        for (finding, goals) in prediction.findings.into_iter().zip(goals) {
+            let story = self.story(&run, finding, goals, &racy, extras);
+            match earlier.get(&story.finding.id).map(|&at| &mut self.stories[at]) {
+                Some(known) if story.verdict.rank() < known.verdict.rank() => {
+                    let round = known.round;
+                    *known = story;
+                    known.round = round;
+                }
+                Some(_) => {}
+                None => self.stories.push(story),
+            }
+        }
+        self.runs.push(run);
+        // Stable: within a kind, findings of earlier rounds come first, each round's in the order of the trace.
+        self.stories.sort_by_key(|story| (story.finding.kind, story.finding.form));
+    }
+
+    fn story(
+        &self,
+        run: &Run,
+        finding: Finding,
+        goals: Vec<(Role, EventId)>,
+        racy: &tsan::Racy,
+        extras: &Extras,
+    ) -> Story {
+        let trace = &*run.trace;
+        let places: Vec<Spot> = finding
+            .places
+            .iter()
+            .map(|place| Spot {
+                role: place.role,
+                thread: place.thread.map(|thread| trace.names().thread(thread).to_owned()),
+                event: place.event,
+                op: place.op,
+                object: place.object.clone(),
+                value: crate::lookup::event_of(trace, place).and_then(|event| trace.value(event)),
+                at: place.location.map(|loc| At::of(trace, loc)),
+            })
+            .collect();
+        let replayed = extras.replays.get(&finding.id).cloned();
+        let verdict = match (&replayed, finding.evidence) {
+            (Some(Replayed { hits: 1.., .. }), _) => Verdict::Confirmed,
+            (_, Evidence::Observed) => Verdict::Observed,
+            (Some(Replayed { runs: 1.., diverged, .. }), _) => Verdict::Unconfirmed(diverged.clone()),
+            _ => Verdict::Predicted,
+        };
+        let replayable = finding.witness.is_some();
+        let command = extras.replay.as_ref().or(self.settings.replay.as_ref()).filter(|_| replayable);
+        Story {
+            why: why::sentences(trace, &run.circumstances, &finding, &places, &goals),
+            tsan: tsan::verdict(trace, &finding, racy),
+            allocated: allocation_site(&finding.object),
+            command: command.map(|command| format!("{command} {}", finding.id)),
+            verdict,
+            places,
+            replayed,
+            round: extras.round,
+            run: self.runs.len(),
+            goals,
+            finding,
+        }
+    }
+
+    /// Takes out what a rule suppresses or the baseline knows.
+    pub fn withhold(&mut self, suppressions: Option<&mut Suppressions>, baseline: Option<&Baseline>) {
+        let mut suppressions = suppressions;
+        let withheld = &mut self.withheld;
+        self.stories.retain(|story| {
+            let id = &story.finding.id;
+            if suppressions.as_mut().is_some_and(|rules| rules.apply(story)) {
+                withheld.suppressed.push(id.clone());
+                false
+            } else if baseline.is_some_and(|baseline| baseline.knows(id)) {
+                withheld.known.push(id.clone());
+                false
+            } else {
+                true
+            }
+        });
+    }
+
+    /// How many findings of a kind are reported, how many instances they have, and whether that is all of them.
+    pub fn counts(&self, kind: BugKind) -> (u64, u64, bool) {
+        let of_kind = self.stories.iter().filter(|story| story.finding.kind == kind);
+        of_kind.fold((0, 0, true), |(findings, instances, exact), story| {
+            (findings + 1, instances + story.finding.instances, exact && story.finding.instances_exact)
+        })
+    }
+}
+
+fn sourced(trace: &Trace, row: &MayRead) -> Sourced {
+    let text = |loc: LocId| trace.names().location(loc).to_string();
+    Sourced { read: text(row.read), from: row.from.iter().map(|&loc| text(loc)).collect(), initial: row.initial }
+}
+
+/// The `file:line` inside an object's name: memory without a symbol is named by where it was allocated.
+fn allocation_site(object: &str) -> Option<String> {
+    let is_site = |word: &&str| {
+        let parts = word.rsplit_once(':');
+        parts.is_some_and(|(file, line)| {
+            let named = file.rsplit_once('.').is_some_and(|(stem, ending)| !stem.is_empty() && !ending.is_empty());
+            named && !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit())
+        })
+    };
+    object.split([' ', '@', '(', ')', '[', ']', '+', ',']).find(is_site).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allocation_site_is_found_in_the_name_of_the_object() {
+        assert_eq!(allocation_site("malloc@bank.c:12[0..8]").as_deref(), Some("bank.c:12"));
+        assert_eq!(allocation_site("24 bytes from src/list.c:7 in push").as_deref(), Some("src/list.c:7"));
+        assert_eq!(allocation_site("std::string"), None);
+        assert_eq!(allocation_site("balance"), None);
+    }
+}

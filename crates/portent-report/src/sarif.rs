@@ -1,0 +1,293 @@
+//! Findings as SARIF 2.1.0, in the subset that code scanning services accept.
+//!
+//! A rule per kind; a result per finding, with its first place as location and the others as related locations; a code
+//! flow for the breaking order and one for the observed order, with a thread flow per thread whose locations are numbered
+//! in execution order. Paths are relative to the root of the sources. What was not examined is a notification.
+
+use crate::matter::Matter;
+use crate::moments::Moment;
+use crate::report::{At, Report, Story, Verdict};
+use crate::scene::State;
+use crate::words::escaped_json;
+use portent_order::Model;
+use portent_predict::{BugKind, Form, Role};
+use serde_json::{Value, json};
+
+/// A kind of finding, as a rule.
+struct Rule {
+    id: &'static str,
+    name: &'static str,
+    short: &'static str,
+    full: &'static str,
+    level: &'static str,
+}
+
+const RULES: [Rule; 5] = [
+    Rule {
+        id: "race",
+        name: "DataRace",
+        short: "Data race",
+        full: "Two threads can access the same memory at the same time, and at least one of them writes, without a common \
+               lock or atomic operation that orders them. In C and C++ this is undefined behaviour.",
+        level: "error",
+    },
+    Rule {
+        id: "deadlock",
+        name: "Deadlock",
+        short: "Deadlock",
+        full: "Threads can wait for each other's locks in a cycle. Take locks in the same order everywhere.",
+        level: "error",
+    },
+    Rule {
+        id: "lost_wakeup",
+        name: "LostWakeup",
+        short: "Lost wake-up",
+        full: "A notify can come before the sleep that it should end, and nobody else sends one. Change and test the \
+               condition under the lock that the wait releases.",
+        level: "error",
+    },
+    Rule {
+        id: "atomicity",
+        name: "AtomicityViolation",
+        short: "Atomicity violation",
+        full: "An access of another thread can come between two accesses that belong together, in a way that no serial \
+               order explains.",
+        level: "warning",
+    },
+    Rule {
+        id: "nondeterminism",
+        name: "Nondeterminism",
+        short: "Nondeterminism",
+        full: "A read, or the final value of a variable, depends on which thread comes first.",
+        level: "note",
+    },
+];
+
+/// The whole document, with a line end.
+pub fn document(report: &Report) -> Result<String, serde_json::Error> {
+    let rules: Vec<Value> = RULES
+        .iter()
+        .map(|rule| {
+            json!({
+                "id": rule.id,
+                "name": rule.name,
+                "shortDescription": { "text": rule.short },
+                "fullDescription": { "text": rule.full },
+                "help": { "text": rule.full },
+                "defaultConfiguration": { "level": rule.level },
+                "properties": { "tags": ["concurrency", rule.id], "precision": "very-high", "problem.severity": severity(rule.level) },
+            })
+        })
+        .collect();
+    let results: Vec<Value> = report.stories.iter().map(|story| result(report, story)).collect();
+    let notifications: Vec<Value> = report
+        .incomplete
+        .iter()
+        .map(|(model, entry)| {
+            let text = format!(
+                "{}: not examined or not decided ({}, model {}): {} of kind {}",
+                entry.what,
+                entry.why.name(),
+                model.name(),
+                entry.count,
+                entry.kind.name()
+            );
+            json!({ "level": "warning", "message": { "text": text } })
+        })
+        .collect();
+    let document = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "Portent",
+                "version": env!("CARGO_PKG_VERSION"),
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "informationUri": env!("CARGO_PKG_REPOSITORY"),
+                "rules": rules,
+            }},
+            "automationDetails": { "id": "portent/" },
+            "columnKind": "utf16CodeUnits",
+            "originalUriBaseIds": { "%SRCROOT%": { "description": { "text": "The root of the source tree." } } },
+            "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": notifications }],
+            "results": results,
+        }],
+    });
+    Ok(escaped_json(&serde_json::to_string_pretty(&document)?) + "\n")
+}
+
+/// How a service that knows errors, warnings and recommendations ranks a level.
+fn severity(level: &str) -> &str {
+    if level == "note" { "recommendation" } else { level }
+}
+
+fn result(report: &Report, story: &Story) -> Value {
+    let finding = &story.finding;
+    let rule = match (finding.kind, finding.form) {
+        (BugKind::Race, _) => 0,
+        (BugKind::Deadlock, Some(Form::LostWakeup)) => 2,
+        (BugKind::Deadlock, _) => 1,
+        (BugKind::Atomicity, _) => 3,
+        (BugKind::Nondeterminism, _) => 4,
+    };
+    let level = match &story.verdict {
+        Verdict::Unconfirmed(_) => "note",
+        Verdict::Confirmed if RULES[rule].level == "note" => "warning",
+        _ => RULES[rule].level,
+    };
+    // Initial and final values have no place of their own.
+    let mut places: Vec<(String, &At)> = story
+        .places
+        .iter()
+        .filter_map(|place| {
+            let who = place.thread.as_deref().unwrap_or("somebody");
+            Some((format!("{}: {who}, {} {}", place.role.name(), place.op, place.object), place.at.as_ref()?))
+        })
+        .collect();
+    let first = if places.is_empty() { None } else { Some(places.remove(0)) };
+    let location = match &first {
+        Some((text, at)) => location(report, at, text),
+        None => location(report, &At { text: String::new(), file: None, line: None, function: None }, &finding.object),
+    };
+    let related: Vec<Value> = places
+        .iter()
+        .enumerate()
+        .map(|(at, (text, place))| {
+            let mut related = self::location(report, place, text);
+            related["id"] = json!(at + 1);
+            related
+        })
+        .collect();
+    let mut message = format!("{} on {}. {}", capital(story.title()), finding.object, story.why);
+    if let Some(showed) = story.replayed.as_ref().and_then(|replayed| replayed.showed.as_ref()) {
+        message.push_str(&format!(" A replay showed: {showed}."));
+    }
+    if let Some(command) = &story.command {
+        message.push_str(&format!(" Replay it with: {command}"));
+    }
+    let orders = report.orders(story);
+    let flows: Vec<Value> = [("Breaking order", &orders.breaking), ("Observed order", &orders.observed)]
+        .into_iter()
+        .filter(|(_, moments)| !moments.is_empty())
+        .map(|(title, moments)| code_flow(report, title, moments))
+        .collect();
+    json!({
+        "ruleId": RULES[rule].id,
+        "ruleIndex": rule,
+        "kind": "fail",
+        "level": level,
+        "message": { "text": message },
+        "locations": [location],
+        "relatedLocations": related,
+        "codeFlows": flows,
+        "partialFingerprints": { "portentFindingId/v1": finding.id },
+        "properties": {
+            "id": finding.id,
+            "verdict": story.verdict.name(),
+            "model": finding.model.map_or("hb", Model::name),
+            "object": finding.object,
+            "instances": finding.instances,
+            "flags": finding.flags.names().collect::<Vec<_>>(),
+            "tsan": story.tsan.name(),
+        },
+    })
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// A place as a SARIF location. A place without a file stands in the input: services want a file.
+fn location(report: &Report, at: &At, message: &str) -> Value {
+    let (uri, line) = match (&at.file, at.line) {
+        (Some(file), Some(line)) => (report.settings.sources.relative(file), line.max(1)),
+        _ => (report.settings.input.clone(), 1),
+    };
+    let mut artifact = json!({ "uri": encoded(&uri) });
+    if !uri.starts_with('/') {
+        artifact["uriBaseId"] = json!("%SRCROOT%");
+    }
+    let message =
+        if at.file.is_none() && !at.text.is_empty() { format!("{message} at {}", at.text) } else { message.into() };
+    let mut location = json!({
+        "physicalLocation": { "artifactLocation": artifact, "region": { "startLine": line } },
+        "message": { "text": message },
+    });
+    if let Some(function) = &at.function {
+        location["logicalLocations"] = json!([{ "fullyQualifiedName": function, "kind": "function" }]);
+    }
+    location
+}
+
+/// A path as a URI: absolute ones with their scheme, everything unusual as percent codes.
+fn encoded(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len() + 8);
+    if path.starts_with('/') {
+        uri.push_str("file://");
+    }
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b'+' | b'@' => {
+                uri.push(byte as char)
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+fn code_flow(report: &Report, title: &str, moments: &[Moment]) -> Value {
+    let mut threads: Vec<&str> = Vec::new();
+    for moment in moments {
+        if !threads.contains(&moment.thread.as_str()) {
+            threads.push(&moment.thread);
+        }
+    }
+    let flows: Vec<Value> = threads
+        .iter()
+        .map(|thread| {
+            let own = moments.iter().enumerate().filter(|(_, moment)| moment.thread == *thread);
+            let locations: Vec<Value> = own.map(|(at, moment)| flow_location(report, at, moment)).collect();
+            json!({ "id": thread, "message": { "text": format!("thread {thread}") }, "locations": locations })
+        })
+        .collect();
+    json!({ "message": { "text": title }, "threadFlows": flows })
+}
+
+fn flow_location(report: &Report, at: usize, moment: &Moment) -> Value {
+    let value = moment.value.map_or_else(String::new, |value| format!(" = {value}"));
+    let state = match moment.state {
+        State::Done | State::Waits | State::Never => "",
+        State::Next => "is about to ",
+    };
+    let switched = if moment.switched { " (another thread ran before)" } else { "" };
+    let text = format!("{}. {}: {state}{}{value}{switched}", at + 1, moment.thread, moment.what);
+    let (importance, kinds): (&str, &[&str]) = match moment.matter {
+        Matter::Goal(Role::Waiting) => ("essential", &["acquire", "lock", "danger"]),
+        Matter::Goal(_) => ("essential", &["memory", "danger"]),
+        Matter::Writer => ("important", &["memory", "value"]),
+        Matter::Lock if moment.what.starts_with("acquire") => ("important", &["acquire", "lock"]),
+        Matter::Lock => ("important", &["release", "lock"]),
+        Matter::Fork | Matter::Meeting | Matter::Switch => ("unimportant", &["unknown"]),
+    };
+    json!({
+        "location": location(report, &moment.at, &text),
+        "executionOrder": at + 1,
+        "importance": importance,
+        "kinds": kinds,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_uris() {
+        assert_eq!(encoded("src/a b.c"), "src/a%20b.c");
+        assert_eq!(encoded("/usr/x.h"), "file:///usr/x.h");
+        assert_eq!(encoded("C:x|y"), "C%3Ax%7Cy");
+        assert_eq!(capital("data race"), "Data race");
+    }
+}

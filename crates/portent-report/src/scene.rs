@@ -1,0 +1,161 @@
+//! The two orders of a finding, event by event: what was observed, and what breaks.
+//!
+//! A witness begins with the observed order up to its window; that part is not expanded. Of very long orders only the end
+//! is, and of the rest the events that matter.
+
+use crate::matter::{Matter, matters};
+use crate::report::{Run, Story};
+use portent_order::{Goal, Schedule};
+use portent_trace::{EventId, Op, Trace, VarId};
+use std::collections::BTreeMap;
+
+/// Events of an order that are expanded.
+const LONGEST: usize = 20_000;
+
+/// Where an event stands at the end of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It happened.
+    Done,
+    /// It is about to happen.
+    Next,
+    /// It waits for what another thread holds.
+    Waits,
+    /// It never happens.
+    Never,
+}
+
+/// One order of events.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sequence {
+    /// Events that matter before those that are expanded, with their places in the order.
+    pub(crate) lead: Vec<(u64, EventId)>,
+    /// How many events come before those that are expanded.
+    pub(crate) before: u64,
+    /// The events, one after the other.
+    pub(crate) events: Vec<EventId>,
+    /// What is about to happen at the end.
+    pub(crate) pending: Vec<(EventId, State)>,
+}
+
+impl Sequence {
+    /// The last write of a variable before `event` (or before the end), if it is known.
+    pub(crate) fn last_write(&self, trace: &Trace, variable: VarId, before: Option<EventId>) -> Option<EventId> {
+        let end = before.and_then(|event| self.events.iter().position(|&e| e == event)).unwrap_or(self.events.len());
+        let writes = |event: &EventId| {
+            let op = trace.op(*event);
+            op.writes() && op.variable() == Some(variable)
+        };
+        self.events[..end].iter().rev().copied().find(writes)
+    }
+}
+
+/// Both orders of a finding, and what matters in them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scene {
+    pub(crate) observed: Sequence,
+    /// Without events if the finding was observed.
+    pub(crate) breaking: Sequence,
+    pub(crate) matters: BTreeMap<EventId, Matter>,
+    /// What the goal's reads see in the breaking order, where that is known and no longer what they saw.
+    pub(crate) sees: BTreeMap<EventId, Option<EventId>>,
+}
+
+impl Scene {
+    /// Sets the scene of a finding.
+    pub(crate) fn of(run: &Run, story: &Story) -> Scene {
+        let trace = &*run.trace;
+        let witness = story.finding.witness.as_ref().map(|witness| &witness.schedule);
+        let (begin, tail) = witness.map_or((0, Vec::new()), |schedule| expand(run, schedule));
+        let mut scene = Scene { matters: matters(run, story, &tail), ..Scene::default() };
+        if witness.is_some() {
+            scene.add_what_reads_see(run, story, begin, &tail);
+        }
+        let last = scene.matters.keys().next_back().map_or(begin, |last| last.index() + 1);
+        let first = if witness.is_some() { begin.min(last) } else { 0 };
+        let first = first.max(last.saturating_sub(LONGEST));
+        scene.observed = Sequence {
+            lead: scene.matters.range(..EventId::new(first)).map(|(&e, _)| (e.index() as u64, e)).collect(),
+            before: first as u64,
+            events: (first..last).map(EventId::new).collect(),
+            pending: Vec::new(),
+        };
+        if witness.is_some() {
+            let dropped = tail.len().saturating_sub(LONGEST);
+            let mut lead: Vec<(u64, EventId)> =
+                scene.matters.range(..EventId::new(begin)).map(|(&e, _)| (e.index() as u64, e)).collect();
+            let gone = tail[..dropped].iter().enumerate().filter(|(_, event)| scene.matters.contains_key(event));
+            lead.extend(gone.map(|(at, &event)| ((begin + at) as u64, event)));
+            scene.breaking = Sequence {
+                lead,
+                before: (begin + dropped) as u64,
+                events: tail[dropped..].to_vec(),
+                pending: pending(trace, story),
+            };
+        }
+        scene
+    }
+
+    /// The writers that the goal's reads see in the breaking order.
+    fn add_what_reads_see(&mut self, run: &Run, story: &Story, begin: usize, tail: &[EventId]) {
+        let trace = &*run.trace;
+        let order = Sequence { events: tail.to_vec(), ..Sequence::default() };
+        for &(_, event) in story.goals.iter().filter(|(_, event)| trace.op(*event).reads()) {
+            let Some(variable) = trace.op(event).variable() else { continue };
+            if !tail.contains(&event) {
+                continue;
+            }
+            let early = || {
+                let writes = |e: &EventId| trace.op(*e).writes() && trace.op(*e).variable() == Some(variable);
+                (0..begin).rev().map(EventId::new).find(writes)
+            };
+            let seen = order.last_write(trace, variable, Some(event)).or_else(early);
+            if seen != run.circumstances.of(event).saw {
+                self.sees.insert(event, seen);
+                if let Some(writer) = seen {
+                    self.matters.entry(writer).or_insert(Matter::Writer);
+                }
+            }
+        }
+    }
+
+    /// The value of an event in the breaking order, where it is known.
+    pub(crate) fn breaking_value(&self, trace: &Trace, event: EventId) -> Option<i64> {
+        match (self.sees.get(&event), trace.op(event)) {
+            // What it would write is computed from what it reads.
+            (Some(_), Op::Update(..)) => None,
+            (Some(writer), _) => writer.and_then(|writer| trace.value(writer)),
+            (None, _) => trace.value(event),
+        }
+    }
+}
+
+/// How many events of the observed order a schedule begins with, and its events after them.
+fn expand(run: &Run, schedule: &Schedule) -> (usize, Vec<EventId>) {
+    let (begin, runs) = schedule.split();
+    let begin = begin as usize;
+    let mut position: Vec<usize> = run
+        .trace
+        .thread_ids()
+        .map(|thread| run.lookup.program(thread).partition_point(|event| event.index() < begin))
+        .collect();
+    let mut events = Vec::with_capacity(runs.iter().map(|run| run.steps as usize).sum());
+    for step in runs {
+        let program = run.lookup.program(step.thread);
+        let at = &mut position[step.thread.index()];
+        let end = (*at + step.steps as usize).min(program.len());
+        events.extend_from_slice(&program[(*at).min(end)..end]);
+        *at = end;
+    }
+    (begin, events)
+}
+
+/// What is about to happen at the end of the breaking order.
+fn pending(trace: &Trace, story: &Story) -> Vec<(EventId, State)> {
+    match &story.finding.goal {
+        Some(Goal::Race { first, second }) => vec![(*first, State::Next), (*second, State::Next)],
+        Some(Goal::Deadlock { waiting }) => waiting.iter().map(|&event| (event, State::Waits)).collect(),
+        Some(Goal::LostWakeup { pairing }) => vec![(trace.pairings()[pairing.index()].wake, State::Never)],
+        _ => Vec::new(),
+    }
+}

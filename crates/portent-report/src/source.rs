@@ -1,0 +1,163 @@
+//! Source text beside findings: files looked up below a list of directories, read once, missing ones forgiven.
+//!
+//! File names come from the trace. Only files whose ending is that of a programming language are read, and only so much
+//! of them: a trace from elsewhere must not pull other files of the reader's machine into a report. Whether a file has
+//! changed since the trace was made is not known here.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+/// Larger files are not shown.
+const LARGEST: u64 = 8 << 20;
+
+/// What may be shown as source.
+const ENDINGS: &[&str] = &[
+    "adb", "ads", "asm", "c", "c++", "cc", "cpp", "cs", "cxx", "d", "f", "f90", "go", "h", "h++", "hh", "hpp", "hxx",
+    "inc", "inl", "ipp", "java", "js", "kt", "l", "m", "mm", "pas", "py", "rs", "s", "scala", "swift", "tcc", "ts",
+    "txx", "y", "zig",
+];
+
+/// The lines of one file.
+pub type Lines = Rc<Vec<String>>;
+
+/// Where source is looked for, and what was found so far.
+#[derive(Debug, Default)]
+pub struct Sources {
+    roots: Vec<PathBuf>,
+    files: RefCell<HashMap<String, Option<Lines>>>,
+}
+
+impl Sources {
+    /// Source below these directories; the first that has a file wins.
+    pub fn below(roots: impl IntoIterator<Item = PathBuf>) -> Self {
+        Sources { roots: roots.into_iter().collect(), files: RefCell::default() }
+    }
+
+    /// The lines of a file that a trace names; `None` if it is not found, too large or no source.
+    pub fn lines(&self, file: &str) -> Option<Lines> {
+        if let Some(known) = self.files.borrow().get(file) {
+            return known.clone();
+        }
+        let found = self.candidates(file).into_iter().find_map(|path| read(&path)).map(Rc::new);
+        self.files.borrow_mut().insert(file.to_owned(), found.clone());
+        found
+    }
+
+    /// One line of a file, the first being 1.
+    pub fn line(&self, file: &str, line: u32) -> Option<String> {
+        let lines = self.lines(file)?;
+        lines.get((line as usize).checked_sub(1)?).cloned()
+    }
+
+    /// A file's path for other tools: relative to the first root below which it lies, with forward slashes.
+    pub fn relative(&self, file: &str) -> String {
+        let path = Path::new(file);
+        let stripped = self.roots.iter().find_map(|root| {
+            let absolute = std::path::absolute(root).ok()?;
+            path.strip_prefix(root).or_else(|_| path.strip_prefix(absolute)).ok()
+        });
+        let path = stripped.filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path);
+        let mut text = path.to_string_lossy().replace('\\', "/");
+        while let Some(rest) = text.strip_prefix("./") {
+            text = rest.to_owned();
+        }
+        text
+    }
+
+    /// Where a file may lie: as named below each root; then, for one recorded elsewhere, by ever shorter ends of its
+    /// path, but never by its bare name: another file's text is worse than none.
+    fn candidates(&self, file: &str) -> Vec<PathBuf> {
+        let path = Path::new(file);
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if !ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) {
+            return Vec::new();
+        }
+        let mut candidates: Vec<PathBuf> = match path.is_absolute() {
+            true => vec![path.to_owned()],
+            false => self.roots.iter().map(|root| root.join(path)).collect(),
+        };
+        let parts: Vec<Component<'_>> = path.components().filter(|c| matches!(c, Component::Normal(_))).collect();
+        for skip in usize::from(!path.is_absolute())..parts.len().saturating_sub(1) {
+            let end: PathBuf = parts[skip..].iter().collect();
+            candidates.extend(self.roots.iter().map(|root| root.join(&end)));
+        }
+        candidates
+    }
+}
+
+fn read(path: &Path) -> Option<Vec<String>> {
+    // Asking first keeps pipes and devices from being opened.
+    let metadata = std::fs::metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > LARGEST {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).lines().map(|line| line.replace('\t', "    ")).collect())
+}
+
+/// Where in a line of source to point: the object if its name is there, else everything but the indentation. The start
+/// and the length, in characters.
+pub(crate) fn caret(text: &str, object: &str) -> (usize, usize) {
+    let chars: Vec<char> = text.chars().collect();
+    let name: Vec<char> = object.chars().take_while(|c| is_word(*c)).collect();
+    if !name.is_empty() {
+        let fits = |at: &usize| {
+            let end = at + name.len();
+            let free = |c: Option<&char>| c.is_none_or(|c| !is_word(*c));
+            chars[*at..end] == name[..] && free(at.checked_sub(1).and_then(|b| chars.get(b))) && free(chars.get(end))
+        };
+        if let Some(at) = (0..(chars.len() + 1).saturating_sub(name.len())).find(fits) {
+            return (at, name.len());
+        }
+    }
+    let start = chars.iter().take_while(|c| c.is_whitespace()).count();
+    let end = chars.len() - chars.iter().rev().take_while(|c| c.is_whitespace()).count();
+    (start, end.saturating_sub(start))
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caret_points_at_the_object_or_at_the_whole_line() {
+        assert_eq!(caret("    a_hits = hits + 1;  ", "hits"), (13, 4));
+        assert_eq!(caret("    p->next = q;  ", "heap block"), (4, 12));
+        assert_eq!(caret("x[i]", "x[0..4]"), (0, 1));
+        assert_eq!(caret("", "x"), (0, 0));
+        assert_eq!(caret("ab", "abc"), (0, 2));
+    }
+
+    #[test]
+    fn files_are_found_below_the_roots_and_only_sources_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("proj/src")).unwrap();
+        std::fs::write(dir.path().join("proj/src/a.c"), "one\n\ttwo\n").unwrap();
+        std::fs::write(dir.path().join("secret"), "no\n").unwrap();
+        let sources = Sources::below([dir.path().join("proj"), dir.path().to_owned()]);
+        assert_eq!(sources.line("src/a.c", 2).as_deref(), Some("    two"));
+        assert_eq!(sources.line("/elsewhere/proj/src/a.c", 1).as_deref(), Some("one"), "recorded on another machine");
+        assert_eq!(sources.line("src/a.c", 3), None);
+        assert_eq!(sources.line("src/a.c", 0), None);
+        assert_eq!(sources.line("a.c", 1), None, "a bare name is not looked for in other directories");
+        assert_eq!(sources.line("/elsewhere/a.c", 1), None);
+        assert_eq!(sources.line("secret", 1), None, "no source");
+        assert_eq!(sources.line("", 1), None);
+    }
+
+    #[test]
+    fn paths_for_other_tools_are_relative_to_the_root() {
+        let sources = Sources::below([PathBuf::from("/work/proj")]);
+        assert_eq!(sources.relative("/work/proj/src/a.c"), "src/a.c");
+        assert_eq!(sources.relative("./b.c"), "b.c");
+        assert_eq!(sources.relative("/usr/include/x.h"), "/usr/include/x.h");
+    }
+}

@@ -1,0 +1,75 @@
+//! Whether ThreadSanitizer, watching the recorded run, would have seen a finding: happens-before on the observed order.
+//!
+//! It keeps only the last few accesses of each address, so that it may in truth miss what is called seen here; what is
+//! called silent here it cannot see.
+
+use portent_order::Goal;
+use portent_predict::{BugKind, Finding, Form, hb};
+use portent_trace::{EventId, Trace, VarId};
+use rustc_hash::FxHashSet;
+
+/// What ThreadSanitizer would say about the recorded run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tsan {
+    /// It reports this bug, or a race on the same variable.
+    Reports,
+    /// It says nothing.
+    Silent,
+    /// Its lock-order check may warn of the cycle, without knowing whether it can happen.
+    MayWarn,
+}
+
+impl Tsan {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tsan::Reports => "reports",
+            Tsan::Silent => "silent",
+            Tsan::MayWarn => "may_warn",
+        }
+    }
+    /// In a sentence.
+    pub fn sentence(self, kind: BugKind) -> &'static str {
+        match (self, kind) {
+            (Tsan::Reports, BugKind::Race) => "would report this race if it watched this run.",
+            (Tsan::Reports, _) => "would report a data race on the same object in this run, not this bug.",
+            (Tsan::Silent, BugKind::Race) => {
+                "would stay silent on this run: it takes the observed order of locks and atomics for the only one."
+            }
+            (Tsan::Silent, BugKind::Deadlock) => "does not look for lost wake-ups.",
+            (Tsan::Silent, _) => "would stay silent: this run has no data race on the object.",
+            (Tsan::MayWarn, _) => "may warn of a lock-order inversion; it does not know whether it can happen.",
+        }
+    }
+}
+
+/// The variables on which the observed order has a race.
+pub(crate) type Racy = FxHashSet<VarId>;
+
+/// Looks for races of the observed order, if any finding needs to know.
+pub(crate) fn racy_variables(trace: &Trace, findings: &[Finding]) -> Racy {
+    let mut racy = Racy::default();
+    if findings.iter().any(|f| matches!(f.kind, BugKind::Atomicity | BugKind::Nondeterminism)) {
+        hb::detect(trace, |race| racy.extend(trace.op(race.first).variable()));
+    }
+    racy
+}
+
+/// What ThreadSanitizer would say about a finding.
+pub(crate) fn verdict(trace: &Trace, finding: &Finding, racy: &Racy) -> Tsan {
+    let of = |event: EventId| trace.op(event).variable();
+    let variable = match &finding.goal {
+        Some(Goal::Atomicity { first, .. }) => of(*first),
+        Some(Goal::Nondeterminism { read, .. }) => of(*read),
+        Some(Goal::FinalValue { variable, .. }) => Some(*variable),
+        _ => None,
+    };
+    match (finding.kind, finding.form) {
+        (BugKind::Race, _) if finding.flags.beyond_hb => Tsan::Silent,
+        (BugKind::Race, _) => Tsan::Reports,
+        (BugKind::Deadlock, Some(Form::LostWakeup)) => Tsan::Silent,
+        (BugKind::Deadlock, _) => Tsan::MayWarn,
+        _ if variable.is_some_and(|x| racy.contains(&x)) => Tsan::Reports,
+        _ => Tsan::Silent,
+    }
+}

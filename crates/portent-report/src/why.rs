@@ -1,0 +1,163 @@
+//! Why a finding is a bug, in sentences.
+
+use crate::circumstances::{Circumstances, Held};
+use crate::report::{At, Spot};
+use crate::words::list;
+use portent_predict::{BugKind, Finding, Form, Role};
+use portent_trace::{EventId, Op, Trace};
+
+/// What a telling needs.
+struct Teller<'a> {
+    trace: &'a Trace,
+    circumstances: &'a Circumstances,
+    finding: &'a Finding,
+    places: &'a [Spot],
+    goals: &'a [(Role, EventId)],
+}
+
+/// Why it is a bug.
+pub(crate) fn sentences(
+    trace: &Trace,
+    circumstances: &Circumstances,
+    finding: &Finding,
+    places: &[Spot],
+    goals: &[(Role, EventId)],
+) -> String {
+    let teller = Teller { trace, circumstances, finding, places, goals };
+    let text = match (finding.kind, finding.form) {
+        (BugKind::Race, _) => teller.race(),
+        (BugKind::Deadlock, Some(Form::LostWakeup)) => teller.lost_wakeup(),
+        (BugKind::Deadlock, _) => teller.cycle(),
+        (BugKind::Atomicity, _) => teller.atomicity(),
+        (BugKind::Nondeterminism, _) => teller.nondeterminism(),
+    };
+    crate::words::line(&text)
+}
+
+impl Teller<'_> {
+    fn who(&self, i: usize) -> &str {
+        self.places.get(i).and_then(|place| place.thread.as_deref()).unwrap_or("another thread")
+    }
+    fn at(&self, i: usize) -> String {
+        self.places.get(i).and_then(|place| place.at.as_ref()).map_or_else(String::new, |at| format!(" at {}", at.text))
+    }
+    fn since(&self, held: &Held) -> String {
+        At::of(self.trace, self.trace.event(held.since).loc).text
+    }
+    fn held(&self, i: usize) -> Vec<Held> {
+        self.goals.get(i).map_or_else(Vec::new, |(_, event)| self.circumstances.of(*event).held)
+    }
+    fn lock(&self, held: &Held) -> String {
+        self.trace.names().lock(held.lock).to_owned()
+    }
+    fn value(&self, i: usize) -> Option<i64> {
+        self.places.get(i).and_then(|place| place.value)
+    }
+
+    fn race(&self) -> String {
+        let (a, b, x) = (self.who(0), self.who(1), &self.finding.object);
+        let mut text = if self.finding.flags.relaxed_only {
+            format!("Only a relaxed atomic comes between {a} and {b}: the language leaves their accesses unordered.")
+        } else if self.finding.witness.is_none() {
+            format!("Nothing in the recorded run orders {a}'s access before {b}'s.")
+        } else {
+            format!("{a} and {b} can both be about to access {x} at the same time.")
+        };
+        let holds = |i: usize| match self.held(i).iter().map(|held| self.lock(held)).collect::<Vec<_>>() {
+            locks if locks.is_empty() => format!("{} holds no lock", self.who(i)),
+            locks => format!("{} holds {}", self.who(i), list(&locks)),
+        };
+        text.push_str(&match (self.held(0).is_empty(), self.held(1).is_empty()) {
+            (true, true) => format!(" No lock protects {x}."),
+            _ => format!(" No common lock protects {x}: {}, {}.", holds(0), holds(1)),
+        });
+        let atomic = |i: usize| self.goals.get(i).is_some_and(|(_, event)| self.trace.op(*event).is_atomic());
+        if atomic(0) != atomic(1) {
+            let (plain, other) = if atomic(0) { (b, a) } else { (a, b) };
+            text.push_str(&format!(" {other}'s access is atomic, {plain}'s is not."));
+        }
+        let written = |i: usize| self.value(i).filter(|_| self.places[i].op == "write");
+        if let (Some(one), Some(other)) = (written(0), written(1))
+            && one != other
+        {
+            text.push_str(&format!(" Whoever is later decides whether {one} or {other} is left."));
+        }
+        text
+    }
+
+    fn cycle(&self) -> String {
+        let n = self.places.len();
+        let mut text = String::new();
+        for i in 0..n {
+            let wanted = &self.places[i].object;
+            let holder = (i + 1) % n;
+            let next = self.held(holder).into_iter().find(|held| self.lock(held) == *wanted);
+            let since = next.map_or_else(String::new, |held| format!(" since {}", self.since(&held)));
+            let by = self.who(holder);
+            text.push_str(&format!("{} waits for {wanted}{}, which {by} has held{since}. ", self.who(i), self.at(i)));
+        }
+        text + if n == 2 { "Neither can go on." } else { "None of them can go on." }
+    }
+
+    fn lost_wakeup(&self) -> String {
+        let (a, b, c) = (self.who(0), self.who(1), &self.finding.object);
+        let sleep = self.goals.iter().map(|(_, event)| *event).find(|&e| matches!(self.trace.op(e), Op::Sleep(_)));
+        let at =
+            sleep.map_or_else(String::new, |e| format!(" at {}", At::of(self.trace, self.trace.event(e).loc).text));
+        format!(
+            "{b} can notify {c}{} before {a} goes to sleep on it{at}. The notify is lost, nobody else sends one, and {a} \
+             sleeps for ever.",
+            self.at(1)
+        )
+    }
+
+    fn atomicity(&self) -> String {
+        let (a, b, x) = (self.who(0), self.who(1), &self.finding.object);
+        let block = self.goals.first().and_then(|(_, event)| self.circumstances.of(*event).block);
+        let name = block.map_or("", |begin| match self.trace.op(begin) {
+            Op::Begin(block) => self.trace.names().block(block),
+            _ => "",
+        });
+        let block = if name.is_empty() { "block".to_owned() } else { format!("block {name}") };
+        let consequence = match self.finding.pattern {
+            Some("RWR") => format!("The two reads of one block then see different values of {x}."),
+            Some("RWW") => {
+                format!("{a} then overwrites what {b} wrote, by a value that knows nothing of it: an update is lost.")
+            }
+            Some("WRW") => format!("{b} then reads a value that {a} had not finished with."),
+            Some("WWR") => format!("{a} then reads back what {b} wrote, not what it wrote itself."),
+            Some("WWW") => format!("What {b} wrote then disappears in the middle of {a}'s block."),
+            _ => "No serial order of the blocks explains that.".to_owned(),
+        };
+        format!(
+            "{b}'s {} of {x} can come between the two accesses of {a}'s atomic {block} ({}). {consequence}",
+            self.places.get(1).map_or("access", |place| place.op),
+            self.finding.pattern.unwrap_or("")
+        )
+    }
+
+    fn nondeterminism(&self) -> String {
+        let source = |i: usize| match (self.places.get(i), self.value(i)) {
+            (Some(Spot { at: Some(at), thread: Some(thread), .. }), Some(value)) => {
+                format!("{value} (written by {thread} at {})", at.text)
+            }
+            (Some(Spot { at: Some(at), thread: Some(thread), .. }), None) => {
+                format!("what {thread} wrote at {}", at.text)
+            }
+            _ => "the initial value".to_owned(),
+        };
+        let mut text = match self.places.first() {
+            Some(read) if read.event.is_none() => {
+                format!("{} can end with {} instead of {}.", read.object, source(2), source(1))
+            }
+            _ => format!("{} can read {} instead of {}.", self.who(0), source(2), source(1)),
+        };
+        if self.finding.flags.under_lock {
+            text.push_str(" Both hold a common lock: it is no race, but nothing decides who comes first.");
+        }
+        if self.finding.flags.same_value {
+            text.push_str(" Both writes leave the same value behind, so it may do no harm.");
+        }
+        text
+    }
+}

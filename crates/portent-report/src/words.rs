@@ -1,0 +1,137 @@
+//! Numbers and names as text that is safe to show.
+
+use std::borrow::Cow;
+
+/// A number with thousands separators.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number with its noun, in the right form: `1 lock`, `2 locks`, `3 switches`.
+pub fn counted(n: u64, noun: &str) -> String {
+    let plural = match noun {
+        _ if n == 1 => "",
+        "switch" => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{plural}", count(n))
+}
+
+/// Text without control characters: names come from files, and a terminal obeys what it is shown.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c: char| c.is_control() && c != '\n') {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if c.is_control() && c != '\n' { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown.into()
+}
+
+/// Text from outside on one line.
+pub fn line(text: &str) -> String {
+    printable(text).replace('\n', "\\n")
+}
+
+/// A name that fits a column: long ones lose their middle.
+pub fn short(name: &str, width: usize) -> String {
+    let name = printable(name);
+    let chars: Vec<char> = name.chars().collect();
+    if chars.len() <= width || width < 5 {
+        return name.into_owned();
+    }
+    let head = (width - 1) / 2;
+    let tail = width - 1 - head;
+    chars[..head].iter().chain(&['…']).chain(&chars[chars.len() - tail..]).collect()
+}
+
+/// JSON that is safe to show: the control characters that JSON itself lets through, as JSON escapes.
+pub fn escaped_json(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
+/// Words joined as in a sentence: `A`, `A and B`, `A, B and C`.
+pub(crate) fn list(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// Text broken into lines of at most `width` characters, at blanks where there are some.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(8);
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let mut word: Vec<char> = word.chars().collect();
+        if used > 0 && used + 1 + word.len() > width {
+            lines.push(String::new());
+            used = 0;
+        }
+        while word.len() > width {
+            let rest = word.split_off(width);
+            lines.last_mut().into_iter().for_each(|line| line.extend(&word));
+            lines.push(String::new());
+            word = rest;
+        }
+        if let Some(line) = lines.last_mut() {
+            if used > 0 {
+                line.push(' ');
+                used += 1;
+            }
+            line.extend(&word);
+            used += word.len();
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_separated_and_nouns_agree() {
+        assert_eq!([0, 999, 1000, 1234567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([counted(1, "lock"), counted(2, "lock"), counted(3, "switch")], ["1 lock", "2 locks", "3 switches"]);
+    }
+
+    #[test]
+    fn names_cannot_drive_the_terminal() {
+        assert_eq!(printable("thread \x1b[2J\x07T1"), "thread \\u{1b}[2J\\u{7}T1");
+        assert_eq!(printable("plain μ\n"), "plain μ\n");
+        assert_eq!(line("a\nb"), "a\\nb");
+        assert_eq!(escaped_json("\u{9b}"), "\\u009b");
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        assert_eq!(short("abcdefghij", 7), "abc…hij");
+        assert_eq!(short("abc", 7), "abc");
+    }
+
+    #[test]
+    fn lines_break_at_blanks_and_inside_words_that_are_too_long() {
+        assert_eq!(wrapped("one two three", 9), ["one two", "three"]);
+        assert_eq!(wrapped("a abcdefghijklm b", 8), ["a", "abcdefgh", "ijklm b"]);
+        assert_eq!(wrapped("", 9), [""]);
+    }
+}

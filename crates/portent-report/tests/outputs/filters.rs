@@ -1,0 +1,58 @@
+//! Suppressions and baselines on a real report.
+
+use crate::common::shop_report;
+use portent_report::baseline::Baseline;
+use portent_report::json;
+use portent_report::suppress::Suppressions;
+
+/// The ids that are left after rules, and the lines of rules that were of no use.
+fn after(rules: &str) -> (Vec<String>, Vec<usize>) {
+    let mut rules = Suppressions::parse(rules).unwrap();
+    let mut report = shop_report();
+    report.withhold(Some(&mut rules), None);
+    assert_eq!(report.stories.len() + report.withheld.suppressed.len(), 7);
+    let kinds = report.stories.iter().map(|story| format!("{} {}", story.title(), story.finding.object)).collect();
+    (kinds, rules.unused().map(|(line, _)| line).collect())
+}
+
+#[test]
+fn rules_combine_and_useless_ones_are_known() {
+    let (left, unused) = after("kind=race\n# a comment\nkind=deadlock object=zzz\nkind=nondeterminism object=hits\n");
+    assert_eq!(
+        left,
+        [
+            "deadlock m, l",
+            "lost wake-up c",
+            "atomicity violation balance",
+            "nondeterminism balance",
+            "nondeterminism balance"
+        ]
+    );
+    assert_eq!(unused, [3]);
+}
+
+#[test]
+fn rules_name_forms_objects_files_and_ids() {
+    assert_eq!(after("kind=lost_wakeup").0.len(), 6);
+    assert_eq!(after("kind=deadlock").0.len(), 5, "both forms");
+    assert_eq!(after("object=l").0.len(), 6, "one of the locks of the cycle");
+    assert_eq!(after("file=shop.c").0.len(), 0);
+    assert_eq!(after("file=s*.h").0.len(), 7);
+    assert_eq!(after("function=*").0.len(), 0, "no function is recorded, and * is any text");
+    assert_eq!(after("function=deposit").0.len(), 7);
+    let id = shop_report().stories[0].finding.id.clone();
+    assert_eq!(after(&format!("id={id} kind=race")).0.len(), 6);
+    assert_eq!(after(&format!("id={id} kind=deadlock")).0.len(), 7);
+}
+
+#[test]
+fn a_baseline_leaves_only_what_is_new_also_when_it_had_one_itself() {
+    let mut old = shop_report();
+    old.stories.truncate(5);
+    let mut report = shop_report();
+    report.withhold(None, Some(&Baseline::parse(&json::document(&old).unwrap()).unwrap()));
+    assert_eq!((report.stories.len(), report.withheld.known.len()), (2, 5));
+    let mut next = shop_report();
+    next.withhold(None, Some(&Baseline::parse(&json::document(&report).unwrap()).unwrap()));
+    assert_eq!(next.stories.len(), 0, "what was known stays known");
+}

@@ -1,0 +1,7 @@
+//! Every output of a report, tried from the outside.
+
+mod browser;
+mod common;
+mod documents;
+mod filters;
+mod stories;

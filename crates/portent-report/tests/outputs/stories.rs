@@ -1,0 +1,113 @@
+//! The story of a finding in the terminal.
+
+use crate::common::{corpus, replayed, report, shop, shop_report};
+use insta::assert_snapshot;
+use portent_order::Model;
+use portent_predict::{Control, Options, predict};
+use portent_report::text::{Look, page};
+use portent_report::{Extras, Settings, Verdict};
+use portent_trace::Trace;
+
+#[test]
+fn the_shop_in_a_hundred_columns() {
+    assert_snapshot!("shop", page(&shop_report(), &Look::default()));
+}
+
+#[test]
+fn the_shop_replayed_in_eighty_columns() {
+    let mut report = report("shop.std", &shop(), &replayed(&shop_report()));
+    report.stories.truncate(2);
+    assert_snapshot!("shop_80", page(&report, &Look { width: 80, ..Look::default() }));
+}
+
+#[test]
+fn a_narrow_terminal_gets_one_order_below_the_other() {
+    let mut report = shop_report();
+    report.stories.truncate(1);
+    let text = page(&report, &Look { width: 60, ..Look::default() });
+    let at = |what: &str| text.lines().position(|line| line.trim() == what).unwrap_or_else(|| panic!("{text}"));
+    assert!(at("observed order") < at("breaking order"));
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for (name, trace) in corpus() {
+        for width in [60, 80, 100, 120, 200] {
+            let report = report(&name, &trace, &Extras::default());
+            let text = page(&report, &Look { width, ..Look::default() });
+            // Headings, places and the list of reads are never wrapped: they are looked for.
+            let wide = text.lines().filter(|line| line.contains(['│', '┼', '⋮']) || line.starts_with("           "));
+            for line in wide {
+                assert!(line.chars().count() <= width, "{name} at {width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn colours_only_when_asked_for() {
+    let report = shop_report();
+    assert!(!page(&report, &Look::default()).contains('\u{1b}'));
+    let coloured = page(&report, &Look { colours: true, ..Look::default() });
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, code)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        rest = code.split_once('m').unwrap().1;
+    }
+    plain.push_str(rest);
+    let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+    assert_eq!(trimmed(&plain), trimmed(&page(&report, &Look::default())), "colours change nothing else");
+    assert_ne!(plain, coloured);
+}
+
+#[test]
+fn many_findings_are_told_in_short_after_the_first_ones() {
+    let report = shop_report();
+    let text = page(&report, &Look { stories: 2, ..Look::default() });
+    assert_eq!(text.matches("breaking order").count(), 2);
+    assert_eq!(text.matches("  why ").count(), 7);
+    assert!(text.contains("the last 5 are told in short"));
+}
+
+/// Two threads, a race that ThreadSanitizer sees.
+const RACE: &str = "T1|w(x)|a.c:1|1\nT2|r(x)|a.c:9|1\n";
+
+#[test]
+fn later_rounds_add_what_is_new_and_keep_the_surer_verdict() {
+    let analysed = |std: &str| {
+        let trace = Trace::from_std(std).unwrap();
+        let found = predict(&trace, &Options::default(), &Control::default());
+        (trace, found)
+    };
+    let mut report = portent_report::Report::new(Settings::default());
+    let (trace, found) = analysed(RACE);
+    let id = found.findings[0].id.clone();
+    report.add(trace.into(), Model::Reads, found, &Extras { round: Some(1), ..Extras::default() });
+    let before = report.stories.len();
+    let (trace, found) = analysed(&format!("{RACE}T1|w(y)|a.c:2\nT2|w(y)|a.c:10\n"));
+    let seen = portent_report::Replayed { runs: 3, hits: 2, ..Default::default() };
+    let extras = Extras { round: Some(2), replays: [(id.clone(), seen)].into() };
+    report.add(trace.into(), Model::Reads, found, &extras);
+    assert!(report.stories.len() > before);
+    let of = |id: &str| report.stories.iter().find(|story| story.finding.id == id).unwrap();
+    assert_eq!((&of(&id).verdict, of(&id).round), (&Verdict::Confirmed, Some(1)));
+    let new = report.stories.iter().find(|story| story.finding.object == "y").unwrap();
+    assert_eq!((&new.verdict, new.round), (&Verdict::Predicted, Some(2)));
+    assert_eq!(report.size.events, 2, "sizes are those of the first trace");
+    page(&report, &Look::default());
+}
+
+#[test]
+fn the_value_read_in_the_breaking_order_is_the_one_it_would_see_there() {
+    let report = report("x", "T1|w(x)|1|5\nT2|w(x)|2|7\nT2|r(x)|3|7\n", &Extras::default());
+    let story =
+        report.stories.iter().find(|s| s.finding.kind.name() == "nondeterminism" && s.places[0].event.is_some());
+    let orders = report.orders(story.unwrap());
+    let told = |moments: &[portent_report::Moment]| {
+        let lines = moments.iter().map(|m| format!("{} {} {:?}", m.thread, m.what, m.value));
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(told(&orders.observed), ["T1 write x Some(5)", "T2 write x Some(7)", "T2 read x Some(7)"]);
+    assert_eq!(told(&orders.breaking), ["T2 write x Some(7)", "T1 write x Some(5)", "T2 read x Some(5)"]);
+}

@@ -1,0 +1,90 @@
+//! Functions as atomic blocks: a call begins a block and its return ends it, where that was asked for.
+//!
+//! Recorded programs mark no blocks; their authors mostly mean a function to be one. By default every call below the root
+//! of its thread counts (`main`, a thread's routine: those are whole lives, not operations). As with marked blocks only the
+//! outermost stays. A return that belongs to no call, as after `longjmp`, is passed over.
+
+use super::{Lowering, Step};
+use crate::error::Problem;
+use crate::event::Op;
+use crate::ids::BlockId;
+use crate::names::ObjectClass;
+
+/// Which functions are atomic blocks.
+#[derive(Default)]
+pub enum FunctionBlocks {
+    /// None: only what is marked.
+    #[default]
+    None,
+    /// Every function but the roots of threads.
+    BelowRoots,
+    /// Those whose name is chosen, wherever they are called.
+    Chosen(Box<dyn Fn(&str) -> bool + Send>),
+}
+
+impl std::fmt::Debug for FunctionBlocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            FunctionBlocks::None => "None",
+            FunctionBlocks::BelowRoots => "BelowRoots",
+            FunctionBlocks::Chosen(_) => "Chosen",
+        })
+    }
+}
+
+/// What is known about functions as blocks.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    pub(super) which: FunctionBlocks,
+    /// Whether each function is chosen, once that was asked.
+    chosen: Vec<Option<bool>>,
+}
+
+impl Functions {
+    fn is_block(&mut self, step: &Step<'_>, depth: usize) -> bool {
+        let function = step.event.object as usize;
+        match &self.which {
+            FunctionBlocks::None => false,
+            FunctionBlocks::BelowRoots => depth > 0,
+            FunctionBlocks::Chosen(choose) => {
+                if function >= self.chosen.len() {
+                    self.chosen.resize(function + 1, None);
+                }
+                let name = step.names.table(ObjectClass::Function).get(function);
+                *self.chosen[function].get_or_insert_with(|| choose(name))
+            }
+        }
+    }
+}
+
+impl Lowering {
+    pub(super) fn call(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        super::check_defined(step, ObjectClass::Function)?;
+        let depth = self.threads[step.event.thread.index()].calls.len();
+        let is_block = self.functions.is_block(step, depth);
+        let thread = &mut self.threads[step.event.thread.index()];
+        thread.calls.push(is_block);
+        if is_block {
+            let block = BlockId::of_function(step.event.object);
+            thread.blocks.push(block.0);
+            if thread.blocks.len() == 1 {
+                return self.emit(step, Op::Begin(block)).map(drop);
+            }
+        }
+        self.skip(step);
+        Ok(())
+    }
+
+    pub(super) fn ret(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
+        super::check_defined(step, ObjectClass::Function)?;
+        let thread = &mut self.threads[step.event.thread.index()];
+        if thread.calls.pop() == Some(true)
+            && let Some(block) = thread.blocks.pop()
+            && thread.blocks.is_empty()
+        {
+            return self.emit(step, Op::End(BlockId(block))).map(drop);
+        }
+        self.skip(step);
+        Ok(())
+    }
+}

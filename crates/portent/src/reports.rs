@@ -1,0 +1,124 @@
+//! Reports on their way out: what is left out of them, where each is written, and what the exit status says.
+
+use crate::args::ReportArgs;
+use crate::commands::{print, print_as_it_is};
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::terminal;
+use crate::traces::is_standard;
+use portent_report::baseline::Baseline;
+use portent_report::source::Sources;
+use portent_report::suppress::Suppressions;
+use portent_report::{Report, html, json, junit, sarif, text};
+use portent_trace::TraceError;
+use std::path::{Path, PathBuf};
+
+/// What is to be left out of a report: read before the work, so that a wrong file does not waste it.
+pub(crate) struct Filters {
+    suppressions: Option<(String, Suppressions)>,
+    baseline: Option<Baseline>,
+}
+
+impl Filters {
+    /// Reads the files that the arguments name.
+    pub(crate) fn read(args: &ReportArgs) -> Result<Filters, Failure> {
+        let standard = args.outputs().into_iter().filter(|path| is_standard(path)).count();
+        if standard > 1 {
+            return Err(Failure::usage(
+                "more than one report on standard output",
+                "`-` can stand for one of --json, --sarif, --junit and --html; name files for the others",
+            ));
+        }
+        let suppressions = match &args.suppress {
+            None => None,
+            Some(path) => {
+                let rules = Suppressions::parse(&read(path)?).map_err(|error| {
+                    Failure::usage(
+                        format!("{}: {error}", path.display()),
+                        "a rule is a line such as `kind=race file=src/stats.c object=hits`; `#` starts a comment",
+                    )
+                })?;
+                Some((path.display().to_string(), rules))
+            }
+        };
+        let baseline = match &args.baseline {
+            None => None,
+            Some(path) => Some(Baseline::parse(&read(path)?).map_err(|error| {
+                Failure::usage(
+                    format!("{}: {error}", path.display()),
+                    "make one with `portent predict TRACE --json FILE`",
+                )
+            })?),
+        };
+        Ok(Filters { suppressions, baseline })
+    }
+
+    /// Leaves out what is to be left out, and points at rules that leave out nothing.
+    pub(crate) fn apply(mut self, report: &mut Report) {
+        report.withhold(self.suppressions.as_mut().map(|(_, rules)| rules), self.baseline.as_ref());
+        if let Some((name, rules)) = &self.suppressions {
+            for (line, rule) in rules.unused() {
+                terminal::message("warning", &format!("{name}: line {line}: no finding matches the rule `{rule}`"));
+            }
+        }
+    }
+}
+
+impl ReportArgs {
+    fn outputs(&self) -> Vec<&Path> {
+        [&self.json, &self.sarif, &self.junit, &self.html].into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+    /// Where source is looked for: the working directory, then what was named, then beside the trace.
+    pub(crate) fn sources(&self, trace: &Path) -> Sources {
+        let beside = trace.parent().filter(|dir| !dir.as_os_str().is_empty()).map(Path::to_owned);
+        Sources::below(std::iter::once(PathBuf::from(".")).chain(self.source.iter().cloned()).chain(beside))
+    }
+    /// Whether a report goes to standard output instead of the text.
+    pub(crate) fn takes_standard_output(&self) -> bool {
+        self.outputs().into_iter().any(is_standard)
+    }
+    /// Writes everything that was asked for; the text unless another report takes its place.
+    pub(crate) fn write(&self, report: &Report) -> Result<(), Failure> {
+        if !self.takes_standard_output() {
+            print_as_it_is(&text::page(report, &terminal::look()))?;
+        }
+        save(self.json.as_deref(), || json::document(report))?;
+        save(self.sarif.as_deref(), || sarif::document(report))?;
+        save(self.junit.as_deref(), || Ok(junit::document(report)))?;
+        save(self.html.as_deref(), || html::page(report))
+    }
+}
+
+/// What the exit status says: what is left out of the report does not count.
+pub(crate) fn status(report: &Report, errors: bool, strict: bool) -> ExitCode {
+    let incomplete = !report.incomplete.is_empty() || errors;
+    match (report.stories.is_empty(), incomplete) {
+        (false, _) => ExitCode::Findings,
+        (true, true) if strict => ExitCode::Incomplete,
+        (true, true) => {
+            terminal::message(
+                "warning",
+                "nothing found, but not everything was examined (--strict makes this status 4)",
+            );
+            ExitCode::NothingFound
+        }
+        (true, false) => ExitCode::NothingFound,
+    }
+}
+
+fn save(path: Option<&Path>, make: impl FnOnce() -> Result<String, serde_json::Error>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let document = make().map_err(std::io::Error::from)?;
+    if is_standard(path) {
+        return print(&document);
+    }
+    std::fs::write(path, document).map_err(|error| in_file(path, error))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| in_file(path, error))
+}
+
+fn in_file(path: &Path, error: std::io::Error) -> Failure {
+    Failure::Trace(TraceError::whole(error).in_input(&path.display().to_string()))
+}

@@ -1,0 +1,57 @@
+//! What `predict` and `check` are asked to look for, in the words of the engines.
+
+use crate::args::{KindName, ModelName, SearchArgs};
+use crate::failure::Failure;
+use portent_order::Model;
+use portent_predict::{BugKind, Options};
+use portent_trace::FunctionBlocks;
+use std::time::Duration;
+
+fn not_built(what: &str) -> Failure {
+    Failure::usage(format!("{what} is not built yet"), "`portent predict --help` lists what is")
+}
+
+impl SearchArgs {
+    /// Options for a prediction in the default model.
+    pub(crate) fn options(&self) -> Result<Options, Failure> {
+        if self.spec.is_some() {
+            return Err(not_built("--spec"));
+        }
+        if self.kind.contains(&KindName::Property) {
+            return Err(not_built("--kind property"));
+        }
+        let asked: Vec<BugKind> = self.kind.iter().filter_map(|kind| kind.bug_kind()).collect();
+        let kinds = BugKind::ALL.into_iter().filter(|kind| asked.is_empty() || asked.contains(kind)).collect();
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = self.jobs.map_or_else(cores, |jobs| usize::from(jobs.get()));
+        Ok(Options { kinds, window: self.window, budget: self.budget()?, jobs, ..Options::default() })
+    }
+
+    /// How long to search.
+    pub(crate) fn budget(&self) -> Result<Option<Duration>, Failure> {
+        let Some(seconds) = self.budget else { return Ok(None) };
+        Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| {
+            let help = "give seconds, such as --budget 60 or --budget 0.5";
+            Failure::usage(format!("--budget {seconds} is no time"), help)
+        })
+    }
+
+    /// Which functions are atomic blocks.
+    pub(crate) fn functions(&self) -> FunctionBlocks {
+        match self.atomic.clone() {
+            Some(pattern) => FunctionBlocks::Chosen(Box::new(move |name| pattern.is_match(name))),
+            None => FunctionBlocks::BelowRoots,
+        }
+    }
+}
+
+impl ModelName {
+    /// The model, if it can be used today.
+    pub(crate) fn model(self) -> Result<Model, Failure> {
+        match self {
+            ModelName::Reads => Ok(Model::Reads),
+            ModelName::Sync => Ok(Model::Sync),
+            ModelName::Values => Err(not_built("--model values")),
+        }
+    }
+}
