@@ -106,6 +106,17 @@ pub(crate) fn status(report: &Report, errors: bool, strict: bool) -> ExitCode {
     }
 }
 
+/// A path as a word of a shell's command line.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let safe = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !text.is_empty() && text.chars().all(safe) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 fn save(path: Option<&Path>, make: impl FnOnce() -> Result<String, serde_json::Error>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let document = make().map_err(std::io::Error::from)?;
@@ -121,4 +132,15 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 fn in_file(path: &Path, error: std::io::Error) -> Failure {
     Failure::Trace(TraceError::whole(error).in_input(&path.display().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_words_of_a_shell() {
+        assert_eq!(quoted(Path::new("a/b-1.portent")), "a/b-1.portent");
+        assert_eq!(quoted(Path::new("it's here")), "'it'\\''s here'");
+    }
 }

@@ -4,7 +4,9 @@ use crate::failure::Failure;
 use crate::terminal;
 use portent_trace::format::{self, Dialect, Format, OpenOptions, TraceSink};
 use portent_trace::{InputSource, Layout, TraceError};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 /// A trace format, as `--format` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -65,6 +67,8 @@ pub(crate) fn write_error(error: TraceError) -> Failure {
 /// A trace being read.
 pub(crate) struct Input {
     name: String,
+    /// Where it is, if it is a file.
+    path: Option<PathBuf>,
     source: Box<dyn InputSource>,
 }
 
@@ -73,9 +77,10 @@ impl Input {
     pub(crate) fn open(path: &Path, salvage: bool) -> Result<Input, Failure> {
         let options = OpenOptions { salvage };
         Ok(if is_standard(path) {
-            Input { name: "standard input".into(), source: format::open_stdin(options)? }
+            Input { name: "standard input".into(), path: None, source: format::open_stdin(options)? }
         } else {
-            Input { name: path.display().to_string(), source: format::open(path, options)? }
+            let source = format::open(path, options)?;
+            Input { name: path.display().to_string(), path: Some(path.to_owned()), source }
         })
     }
     /// What messages call it.
@@ -91,6 +96,11 @@ impl Input {
         work: impl FnOnce(&mut dyn InputSource) -> Result<T, TraceError>,
     ) -> Result<T, Failure> {
         work(&mut *self.source).map_err(|error| Failure::Trace(error.in_input(&self.name)))
+    }
+    /// What is attached to the trace, such as how it was recorded. Only files in the `.portent` format have such things.
+    pub(crate) fn attachments(&self) -> BTreeMap<u8, Vec<u8>> {
+        let file = self.path.as_ref().and_then(|path| File::open(path).ok());
+        file.and_then(|file| format::attachments(file).ok()).unwrap_or_default()
     }
     /// Says what a truncated input lost, once it is at its end.
     pub(crate) fn warn_if_truncated(&self) {

@@ -124,11 +124,13 @@ class Lanes {
     const at = element("i", {}, place);
     const bars = this.bars.reduce((most, bar) =>
       bar.from <= r && bar.to >= r && lanes.of(bar.thread) === lane ? Math.max(most, bar.level + 1) : most, 0);
+    // To the left of a lane the place gives way to the words.
+    const fits = 7.2 * (what.textContent.length + place.length + 4) < this.x(lane) - GUTTER;
     const side = `left:${right ? this.x(lane) + 8 + 7 * bars : this.x(lane) - 8}px`;
     return element("div", { ...attributes, class: classes.join(" ") },
       element("span", { class: "number" }, String(trace.number[row.event])),
       element("span", { class: right ? "label" : "label left", style: side, title: `${what.textContent}  ${place}` },
-        ...(right ? [what, at] : this.x(lane) > GUTTER + 200 ? [at, what] : [what])));
+        ...(right ? [what, at] : fits ? [at, what] : [what])));
   }
 
   /** Lanes, locks and switches behind the words, arrows and dots before them; for the rows in view. */

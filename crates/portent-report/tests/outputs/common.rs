@@ -47,7 +47,7 @@ pub(crate) fn replayed(report: &Report) -> Extras {
     let seen = Replayed { runs: 5, hits: 5, showed: Some("assertion `hits == 2' failed".into()), ..Default::default() };
     let diverged = Some("B waits for l at shop.c:28, which the schedule has it pass".to_owned());
     let unseen = Replayed { runs: 3, hits: 0, diverged, ..Default::default() };
-    Extras { round: Some(2), replays: [(id("race"), seen), (id("deadlock"), unseen)].into() }
+    Extras { round: Some(2), replays: [(id("race"), seen), (id("deadlock"), unseen)].into(), ..Extras::default() }
 }
 
 /// Every trace of the corpus, with its name.

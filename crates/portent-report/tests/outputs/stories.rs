@@ -87,7 +87,7 @@ fn later_rounds_add_what_is_new_and_keep_the_surer_verdict() {
     let before = report.stories.len();
     let (trace, found) = analysed(&format!("{RACE}T1|w(y)|a.c:2\nT2|w(y)|a.c:10\n"));
     let seen = portent_report::Replayed { runs: 3, hits: 2, ..Default::default() };
-    let extras = Extras { round: Some(2), replays: [(id.clone(), seen)].into() };
+    let extras = Extras { round: Some(2), replays: [(id.clone(), seen)].into(), ..Extras::default() };
     report.add(trace.into(), Model::Reads, found, &extras);
     assert!(report.stories.len() > before);
     let of = |id: &str| report.stories.iter().find(|story| story.finding.id == id).unwrap();

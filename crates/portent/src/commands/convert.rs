@@ -33,6 +33,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode, Failure> {
         more = input.named(|source| source.next_batch(&mut batch))?;
     }
     drop(bar);
+    for (kind, attached) in input.attachments() {
+        output.attach(kind, &attached).map_err(traces::write_error)?;
+    }
     let notes = output.finish().map_err(traces::write_error)?;
     input.warn_if_truncated();
     for note in notes {

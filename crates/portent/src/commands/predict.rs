@@ -40,7 +40,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
         input: input.name().to_owned(),
         kinds: options.kinds,
         sources: args.report.sources(&args.trace),
-        replay: None,
+        replay: replay_command(args),
     });
     report.add(Arc::new(trace), options.model, prediction, &Extras::default());
     filters.apply(&mut report);
@@ -56,6 +56,25 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
         terminal::message("warning", &format!("partial: {text}"));
     }
     Ok(reports::status(&report, errors, args.search.strict))
+}
+
+/// The command that replays a finding, up to its id: for recordings whose findings are written to a file.
+#[cfg(target_os = "linux")]
+fn replay_command(args: &PredictArgs) -> Option<String> {
+    use crate::traces::is_standard;
+    let findings = args.report.json.as_deref().filter(|path| !is_standard(path))?;
+    // A trace that cannot say how it was recorded has been read all the same.
+    crate::native::recording::Recording::load(&args.trace).ok()??;
+    let mut command = format!("portent replay {}", reports::quoted(&args.trace));
+    if findings != super::replay::beside(&args.trace) {
+        command.push_str(&format!(" --findings {}", reports::quoted(findings)));
+    }
+    Some(command + " --finding")
+}
+
+#[cfg(not(target_os = "linux"))]
+fn replay_command(_: &PredictArgs) -> Option<String> {
+    None
 }
 
 fn options(args: &PredictArgs) -> Result<Options, Failure> {

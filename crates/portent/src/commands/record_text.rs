@@ -5,6 +5,7 @@ use crate::native::convert::Converted;
 use crate::native::launch::Outcome;
 use crate::native::log_file::LogFile;
 use portent_runtime::log::message;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'stati
             converting.as_secs_f64(),
         ),
     )];
-    lines.extend(happened(converted));
+    lines.extend(happened(converted, outcome.status.signal()));
     if let Some(damage) = survey.damage {
         let text = format!(
             "the recording is damaged at byte {}: {}; the {} before it are in the trace",
@@ -55,7 +56,7 @@ pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'stati
         let text = "the system does not let address randomisation be switched off: a replay may see other addresses";
         lines.push(("warning", text.into()));
     }
-    lines.extend(converted.oddities.lines(&converted.names).into_iter().map(|line| ("warning", line)));
+    lines.extend(converted.oddities.lines(&converted.names));
     if survey.threads.len() == 1 && survey.events > 0 {
         lines.push(("note", "only one thread ran: there is nothing to predict from this trace".into()));
     }
@@ -63,7 +64,7 @@ pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'stati
 }
 
 /// What happened to the program: deadlocks, assertions, signals, and what the runtime had to say.
-fn happened(converted: &Converted) -> Vec<(&'static str, String)> {
+fn happened(converted: &Converted, signal: Option<i32>) -> Vec<(&'static str, String)> {
     let survey = &converted.survey;
     let mut lines = Vec::new();
     if let Some(waiting) = &converted.deadlock {
@@ -86,13 +87,19 @@ fn happened(converted: &Converted) -> Vec<(&'static str, String)> {
         }
     }
     if let Some(fatal) = survey.fatal {
-        let signal = signal_hook::low_level::signal_name(fatal.signal as i32).unwrap_or("a signal");
+        let signal = signal_name(fatal.signal as i32);
         // The address of the instruction itself, where other places are behind their call.
         let place = converted.symbols.place(fatal.pc.wrapping_add(1));
         let thread = survey.thread_name(fatal.thread);
         lines.push(("signal", format!("{signal} in {thread} at {place}, address {:#x}", fatal.address)));
+    } else if let (Some(signal), true) = (signal, converted.deadlock.is_none() && told.is_empty()) {
+        lines.push(("signal", format!("{} ended the program", signal_name(signal))));
     }
     lines
+}
+
+fn signal_name(signal: i32) -> String {
+    signal_hook::low_level::signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
 fn switches(switches: u64) -> String {

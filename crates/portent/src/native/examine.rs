@@ -95,7 +95,7 @@ pub(crate) fn examine(path: &Path) -> Result<Nature, Failure> {
             "link it without -fsanitize=thread, or with -shared-libsan; `portent cc` as compiler and linker does that",
         ));
     }
-    if references || needs_runtime(&header, endian, &bytes) { Ok(Nature::Instrumented) } else { Ok(Nature::Plain) }
+    if references || needs_runtime(header, endian, &bytes) { Ok(Nature::Instrumented) } else { Ok(Nature::Plain) }
 }
 
 fn is_runtime<'a>(symbol: &impl ObjectSymbol<'a>) -> bool {

@@ -6,6 +6,8 @@ mod generate;
 mod help;
 mod inspect;
 mod predict;
+#[cfg(target_os = "linux")]
+mod record;
 mod streams;
 
 use std::path::{Path, PathBuf};

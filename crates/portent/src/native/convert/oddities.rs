@@ -62,13 +62,14 @@ impl Oddities {
         self.found.iter().find(|(known, ..)| *known == oddity).map_or(0, |(_, count, _)| *count)
     }
 
-    /// One line for each.
-    pub(crate) fn lines(&self, names: &Names) -> Vec<String> {
+    /// One line for each, with its label. Memory that libraries write is everywhere and does little harm.
+    pub(crate) fn lines(&self, names: &Names) -> Vec<(&'static str, String)> {
         let of = |oddity: &Oddity| self.found.iter().find(|(known, ..)| known == oddity);
         let line = |(oddity, count, at): &(Oddity, u64, LocId)| {
             let (one, many) = oddity.text();
             let (text, first) = if *count == 1 { (one, "") } else { (many, "first ") };
-            format!("{} {text}; {first}at {}", crate::figures::count(*count), names.location(*at))
+            let label = if *oddity == Oddity::StrangeRead { "note" } else { "warning" };
+            (label, format!("{} {text}; {first}at {}", crate::figures::count(*count), names.location(*at)))
         };
         Oddity::ALL.iter().filter_map(of).map(line).collect()
     }

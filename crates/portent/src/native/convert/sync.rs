@@ -143,15 +143,13 @@ impl Sync {
             ObjectClass::Condition => {
                 let condition = self.conditions[at];
                 let asleep = &mut self.thread(step.thread).asleep_on;
-                match op {
-                    InputOp::Sleep => *asleep = Some(condition),
-                    InputOp::Wake | InputOp::TimeOut => {
-                        if asleep.take_if(|slept_on| *slept_on == condition).is_none() {
-                            let (op, object) = step.nothing(Some(Oddity::Wake))?;
-                            return Ok((op, object, None));
-                        }
-                    }
-                    _ => {}
+                if op == InputOp::Sleep {
+                    *asleep = Some(condition);
+                }
+                let wakes = matches!(op, InputOp::Wake | InputOp::TimeOut);
+                if wakes && asleep.take_if(|slept_on| *slept_on == condition).is_none() {
+                    let (op, object) = step.nothing(Some(Oddity::Wake))?;
+                    return Ok((op, object, None));
                 }
                 (op, condition)
             }

@@ -334,8 +334,8 @@ fn reads_of_what_code_without_instrumentation_wrote_lose_their_values() {
     let (converted, _) = log.convert();
     assert_eq!(converted.oddities.count(Oddity::StrangeRead), 3);
     let lines = converted.oddities.lines(&converted.names);
-    assert!(lines[0].starts_with("3 reads saw values that no recorded write left there"), "{lines:?}");
-    assert!(lines[0].ends_with("first at bank.c:11"), "{lines:?}");
+    assert!(lines[0].1.starts_with("3 reads saw values that no recorded write left there"), "{lines:?}");
+    assert!(lines[0].1.ends_with("first at bank.c:11"), "{lines:?}");
 }
 
 #[test]

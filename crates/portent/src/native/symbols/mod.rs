@@ -117,7 +117,9 @@ impl Symbols {
     pub(crate) fn place(&self, pc: u64) -> Place {
         let call = pc.wrapping_sub(1);
         let Some(loaded) = self.at(call) else {
-            return Place { text: format!("{pc:#x}"), ..Place::default() };
+            // The runtime's own events, such as the end of the process, have no place.
+            let text = if pc == 0 { "?".to_owned() } else { format!("{pc:#x}") };
+            return Place { text, ..Place::default() };
         };
         let address = call.wrapping_sub(loaded.bias);
         let mut place = Place::default();
