@@ -61,6 +61,25 @@ fn every_program_records_as_its_comment_says_and_replays_event_for_event() {
 }
 
 #[test]
+#[ignore = "takes minutes; the stress programs do the same, shorter"]
+fn every_program_records_and_replays_under_other_schedules() {
+    if let Some(why) = unsupported() {
+        return skipped("every program, other schedules", &why);
+    }
+    let schedules = [("random", "1"), ("random", "2"), ("random", "3"), ("pct", "1"), ("rr", "1")];
+    let programs = Program::all();
+    let runs: Vec<_> = programs.iter().flat_map(|program| schedules.map(|schedule| (program, schedule))).collect();
+    for_each(
+        &runs,
+        |(program, (policy, seed))| format!("{} --sched {policy} --seed {seed}", program.name),
+        |(program, (policy, seed))| {
+            let (built, directory) = (build(program, builder(program))?, scratch_directory());
+            record_and_replay(program, &built, directory.path(), &["--sched", policy, "--seed", seed])
+        },
+    );
+}
+
+#[test]
 #[ignore = "checks the programs themselves, which rarely change"]
 fn every_program_does_natively_what_its_comment_says() {
     if let Some(why) = unsupported() {
