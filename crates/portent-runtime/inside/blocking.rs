@@ -6,7 +6,9 @@
 //! is needed and never less. FIFOs that the program opens by name are not known. What the program was started with
 //! (its standard output, say) leads elsewhere and orders nothing.
 //!
-//! Every return from such a call is an event, so that the schedule says when it happened.
+//! Every return from such a call is an event, so that the schedule says when it happened. Reads and short writes only wait
+//! without the token; they happen with it, so that the kernel sees them in the recorded order and a replay finds its pipes
+//! as full as the recorded run did.
 
 use crate::entry::entry;
 use crate::log::op;
@@ -32,6 +34,20 @@ const KIND: u32 = 0o170_000;
 const FIFO: u32 = 0o010_000;
 const SOCKET: u32 = 0o140_000;
 const DEVICE: u32 = 0o020_000;
+/// A write of so many bytes does not block where there is room at all (PIPE_BUF).
+const ATOMIC: usize = 4096;
+const POLLIN: i16 = 1;
+const POLLOUT: i16 = 4;
+const F_GETFL: usize = 3;
+const O_NONBLOCK: usize = 0o4000;
+
+/// The kernel's `struct pollfd`.
+#[repr(C)]
+struct PollFd {
+    fd: i32,
+    events: i16,
+    result: i16,
+}
 
 /// Kind and inode of what is behind a descriptor.
 fn examine(fd: usize) -> (u32, u64) {
@@ -125,14 +141,33 @@ impl Drop for Back<'_> {
     }
 }
 
+/// Does `work`, which does not block, with the token.
+fn at_once<T>(me: &mut Thread, work: impl FnOnce() -> T) -> T {
+    /// Leaves the runtime when a call is left by cancellation.
+    struct Leave<'a>(&'a mut Thread);
+    impl Drop for Leave<'_> {
+        fn drop(&mut self) {
+            state::leave(self.0);
+        }
+    }
+    let leave = Leave(me);
+    let result = work();
+    std::mem::forget(leave);
+    result
+}
+
 /// What a call does to the program's memory and to channels.
 #[derive(Clone, Copy)]
 enum Does {
     Nothing,
+    /// `write`: like `Sends`, with the token where that cannot block.
+    Writes,
     /// Reads the buffer (argument 1, of the size in argument 2) and sends on the descriptor.
     Sends,
     /// Sends on the descriptor, from buffers that are not looked at.
     SendsParts,
+    /// `read`: like `Receives`, with the token.
+    Reads,
     /// Fills the buffer and receives from the descriptor.
     Receives,
     /// The same for several buffers (`iovec`: argument 1, of the count in argument 2).
@@ -177,31 +212,37 @@ fn perform(
     pc: usize,
     real: impl FnOnce() -> isize,
 ) -> isize {
-    if let Does::Sends = does
+    if let Does::Sends | Does::Writes = does
         && size > 0
         && buffer != 0
     {
         access::read(me, op::READ, buffer, size, pc);
     }
-    if let Does::Sends | Does::SendsParts = does {
+    if let Does::Sends | Does::SendsParts | Does::Writes = does {
         sends(me, fd, pc);
     }
     if me.signal_at == me.events {
         // The plan interrupts it here.
         let waits = me.signal_waits;
-        signals::inject(me, false);
-        if waits {
+        let restarts = signals::inject(me, false);
+        if waits && !restarts {
             returned(me, pc);
             return sys::fail(sys::EINTR) as isize;
         }
     }
-    let result = away(me, pc, real);
+    let result = match does {
+        Does::Reads if !wait_until_ready(me, fd, POLLIN, pc) => sys::fail(sys::EINTR) as isize,
+        Does::Writes if size <= ATOMIC && !wait_until_ready(me, fd, POLLOUT, pc) => sys::fail(sys::EINTR) as isize,
+        Does::Reads => at_once(me, real),
+        Does::Writes if size <= ATOMIC => at_once(me, real),
+        _ => away(me, pc, real),
+    };
     if (result as i32) < 0 {
         returned(me, pc);
         return result;
     }
     match does {
-        Does::Receives => {
+        Does::Receives | Does::Reads => {
             if result > 0 && is_device(fd as i32) {
                 // SAFETY: the call has filled so many bytes.
                 answers::from_device(me, unsafe { std::slice::from_raw_parts_mut(buffer as *mut u8, result as usize) });
@@ -231,6 +272,35 @@ fn perform(
     }
     returned(me, pc);
     result
+}
+
+/// Waits, without the token, until a read or a short write would not block; returns with it. `false` if a handler of a
+/// signal interrupted it.
+fn wait_until_ready(me: &mut Thread, fd: usize, events: i16, pc: usize) -> bool {
+    #[unsafe(link_section = "portent_real")]
+    static POLL: Real = Real::new(b"poll\0");
+    type Poll = unsafe extern "C-unwind" fn(*mut PollFd, usize, i32) -> i32;
+    if !matches!(examine(fd).0, FIFO | SOCKET | DEVICE | 0) {
+        return true;
+    }
+    // SAFETY: a question about the descriptor.
+    if unsafe { sys::call3(sys::SYS_FCNTL, fd, F_GETFL, 0) } as usize & O_NONBLOCK != 0 {
+        return true;
+    }
+    let mut question = PollFd { fd: fd as i32, events, result: 0 };
+    // SAFETY: the kernel fills the result.
+    while unsafe { sys::call3(sys::SYS_POLL, &raw mut question as usize, 1, 0) } == 0 {
+        me.call_broken = false;
+        // SAFETY: the C library's function, so that the thread can be cancelled in it.
+        let wait = || unsafe {
+            std::mem::transmute::<Ptr, Poll>(POLL.required())(&raw mut question, 1, -1);
+        };
+        away(me, pc, wait);
+        if me.call_broken {
+            return false;
+        }
+    }
+    true
 }
 
 /// The return of a call is an event.
@@ -299,8 +369,8 @@ makers! {
 }
 
 calls! {
-    read(fd, buffer, size) b"read\0" Receives;
-    write(fd, buffer, size) b"write\0" Sends;
+    read(fd, buffer, size) b"read\0" Reads;
+    write(fd, buffer, size) b"write\0" Writes;
     recv(fd, buffer, size, flags) b"recv\0" Receives;
     send(fd, buffer, size, flags) b"send\0" Sends;
     readv(fd, parts, count) b"readv\0" ReceivesParts;

@@ -183,6 +183,7 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
         let error = *sys::__errno_location();
         sched::come_back(me);
         announce(me, signal as u64, true);
+        me.call_broken |= asked.flags & SA_RESTART == 0;
         me.inside = 0;
         run(&asked, signal, information, context);
         me.inside = 1;
@@ -213,20 +214,22 @@ fn announce(me: &mut Thread, signal: u64, waits: bool) {
 }
 
 /// Lets the plan's signals happen that are due before the thread's next event. One that came while it waited is left to
-/// the wait, if there is one.
-pub fn inject(me: &mut Thread, waiting: bool) {
+/// the wait, if there is one. Whether all handlers that ran want interrupted calls to go on.
+pub fn inject(me: &mut Thread, waiting: bool) -> bool {
+    let mut restart = true;
     while me.signal_at == me.events {
         let (signal, waits) = (me.signal_planned, me.signal_waits);
         me.signals |= bit(signal);
         answers::next_signal(me);
         if waits && waiting {
-            return;
+            return restart;
         }
         me.inside = 0;
-        deliver(me);
+        restart &= deliver(me);
         me.inside = 1;
     }
     me.allow(me.until);
+    restart
 }
 
 /// Runs the handlers that were put off. The thread has left the runtime and has the token.

@@ -118,6 +118,8 @@ pub struct Thread {
     pub cancel_anywhere: bool,
     /// It waits in a system call, outside the scheduler: a handler may take the token and run.
     pub in_call: bool,
+    /// A handler that ran in the call wants it to end with EINTR.
+    pub call_broken: bool,
     /// It has just been waiting for something, which handlers that run now interrupt.
     pub waited: bool,
     /// A handler ran while it waited, and the wait ends with EINTR.

@@ -10,6 +10,7 @@ pub const SYS_WRITE: i64 = 1;
 pub const SYS_OPEN: i64 = 2;
 pub const SYS_CLOSE: i64 = 3;
 pub const SYS_FSTAT: i64 = 5;
+pub const SYS_POLL: i64 = 7;
 pub const SYS_MMAP: i64 = 9;
 pub const SYS_SIGPROCMASK: i64 = 14;
 pub const SYS_SCHED_YIELD: i64 = 24;
