@@ -134,6 +134,13 @@ pub fn event(thread: &mut Thread, event: &LogEvent) {
     }
 }
 
+/// Where in the program a thread had its last event, as far as that is still known. For its own signal handlers, which may
+/// interrupt a record: then the answer may be old.
+pub fn last_place(thread: &Thread) -> usize {
+    // SAFETY: only read.
+    unsafe { (*&raw const LOG).tables.last_place(thread.last_site) as usize }
+}
+
 /// An event that is no access.
 pub fn plain(thread: &mut Thread, op: u16, address: usize, pc: usize) {
     event(thread, &LogEvent { op, pc: pc as u64, address: address as u64, size: 0, value: None });

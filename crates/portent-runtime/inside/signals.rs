@@ -169,8 +169,8 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
             // The plan says when handlers run.
             return;
         }
-        let writes = (*me).inside == 0 && is_before_write(&(*me).unread, *register(context, RIP));
-        if (*me).inside == 0 && !writes {
+        let accesses = (*me).inside == 0 && is_before_access(&*me, *register(context, RIP));
+        if (*me).inside == 0 && !accesses {
             announce(&mut *me, signal as u64, false);
             return run(&asked, signal, information, context);
         }
@@ -192,13 +192,43 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
     }
 }
 
-/// Whether a thread may be about to execute the write that it has announced: then it cannot be read back yet. Compilers put
-/// the write right behind the announcement.
-fn is_before_write(unread: &UnreadWrite, at: usize) -> bool {
-    const NEAR: usize = 256;
-    match unread.size {
+/// Whether a thread may be about to execute the access that it has announced. A write could not be read back yet, and a read
+/// would see what the handler writes, although it has been recorded with what was there. Compilers put the access right
+/// behind the announcement.
+fn is_before_access(me: &Thread, at: usize) -> bool {
+    const NEAR_WRITE: usize = 256;
+    // Shorter: after the last read a program may spin without an event until a handler has run.
+    const NEAR_READ: usize = 32;
+    if is_ours(at) || at.wrapping_sub(record::last_place(me)) < NEAR_READ {
+        return true;
+    }
+    match me.unread.size {
         0 | UnreadWrite::TOKEN_LOST => false,
-        size => size & UnreadWrite::TEXT != 0 || at.wrapping_sub(unread.pc) < NEAR,
+        size => size & UnreadWrite::TEXT != 0 || at.wrapping_sub(me.unread.pc) < NEAR_WRITE,
+    }
+}
+
+/// Whether an instruction is the runtime's: a thread that has left it by its own account may still be returning.
+fn is_ours(at: usize) -> bool {
+    const PROGRAM_HEADER: usize = 56;
+    const LOAD: u32 = 1;
+    const EXECUTABLE: u32 = 1;
+    unsafe extern "C" {
+        // The linker's: the header of this library's file, where it is mapped.
+        static __ehdr_start: [u8; 64];
+    }
+    // SAFETY: the header and the program headers are mapped as long as the library; their layout is ELF's.
+    unsafe {
+        let base = &raw const __ehdr_start as *const u8;
+        let first = base.add(base.add(32).cast::<usize>().read());
+        let count = base.add(56).cast::<u16>().read();
+        (0..usize::from(count)).map(|i| first.add(i * PROGRAM_HEADER)).any(|segment| {
+            let kind = segment.cast::<u32>().read();
+            let flags = segment.add(4).cast::<u32>().read();
+            let start = base as usize + segment.add(16).cast::<usize>().read();
+            let length = segment.add(40).cast::<usize>().read();
+            kind == LOAD && flags & EXECUTABLE != 0 && at.wrapping_sub(start) < length
+        })
     }
 }
 

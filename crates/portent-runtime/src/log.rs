@@ -272,6 +272,10 @@ impl Tables {
         // SAFETY: the all-zero pattern is a value of every field, all of which are integers.
         unsafe { Box::<Self>::new_zeroed().assume_init() }
     }
+    /// The place of a thread's last event, unless another one has taken its slot since.
+    pub fn last_place(&self, last: u16) -> u64 {
+        self.sites[last as usize].pc
+    }
     #[inline(always)]
     fn seen(&mut self, address: u64) -> &mut Seen {
         let hash = (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - VALUE_BITS)) as usize;

@@ -1,0 +1,79 @@
+//! Portent under Portent: the threads of a prediction, recorded, predicted and replayed.
+//!
+//! Rust programs need instrumentation that only the compiler's unstable options give, and a standard library built with it:
+//! without that, what its locks do is not seen. docs/src/howto/rust.md says the same to users.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+fn skipped(why: &str) {
+    eprintln!("SKIPPED: Portent under Portent: {why}");
+}
+
+fn output(command: &mut Command) -> Option<Output> {
+    command.output().ok()
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Whether the standard library's source is there; fetched where that is possible.
+fn has_source(workspace: &Path) -> bool {
+    let there = || {
+        let root = output(Command::new("rustc").current_dir(workspace).args(["--print", "sysroot"]))?;
+        let root = PathBuf::from(String::from_utf8(root.stdout).ok()?.trim());
+        root.join("lib/rustlib/src/rust/library/Cargo.lock").exists().then_some(())
+    };
+    if there().is_none() {
+        output(Command::new("rustup").current_dir(workspace).args(["component", "add", "rust-src"]));
+    }
+    there().is_some()
+}
+
+#[test]
+fn the_threads_of_a_prediction_have_no_races_and_no_deadlocks() {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
+        return skipped("recording needs Linux on x86-64 with glibc");
+    }
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    if !has_source(&workspace) {
+        return skipped("the source of Rust's standard library is not there: rustup component add rust-src");
+    }
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own");
+    std::fs::create_dir_all(&directory).unwrap();
+    // A linker has to be one word.
+    let linker = directory.join("portent-cc");
+    let _ = std::fs::remove_file(&linker);
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_portent"), &linker).unwrap();
+    let flags = format!(
+        "-Zsanitizer=thread -Zexternal-clangrt -Cunsafe-allow-abi-mismatch=sanitizer \
+         -Cllvm-args=-tsan-instrument-read-before-write=1 -Clinker-flavor=gcc -Clinker={}",
+        linker.display()
+    );
+    let built = Command::new(env!("CARGO"))
+        .current_dir(&workspace)
+        .args(["build", "-Zbuild-std=std,panic_unwind", "--target", TARGET, "-p", "portent-predict", "--example", "jobs"])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", flags)
+        .env("CARGO_TARGET_DIR", directory.join("target"))
+        .env("PORTENT_CACHE", directory.join("cache"))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", text(&built));
+    let checked = Command::new(env!("CARGO_BIN_EXE_portent"))
+        .current_dir(&directory)
+        .args(["check", "--kind", "race,deadlock", "--runs", "2", "--"])
+        .arg(directory.join("target").join(TARGET).join("debug/examples/jobs"))
+        .env("NO_COLOR", "1")
+        .env("PORTENT_CACHE", directory.join("cache"))
+        .output()
+        .unwrap();
+    let said = text(&checked);
+    assert_eq!(checked.status.code(), Some(0), "{said}");
+    assert!(said.contains("race: nothing found") && said.contains("deadlock: nothing found"), "{said}");
+    let threads = said.contains("1 findings; with three threads 1");
+    assert!(threads, "the program itself says what it found: {said}");
+}
