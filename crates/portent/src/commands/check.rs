@@ -7,7 +7,7 @@
 //! The default model of a prediction is `reads`, which has no false alarms. What the optimistic `sync` model adds is
 //! replayed as well, and told only when a replay shows it.
 
-use super::predict::watched;
+use super::predict::{interrupted, watched};
 use crate::args::CheckArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -147,6 +147,11 @@ impl Check<'_> {
         for failed in subjects.iter().flat_map(|subject| &subject.failed) {
             terminal::message("observed", &format!("the recorded run failed: {failed}"));
         }
+        for signal in subjects.iter().filter_map(|subject| subject.ended_by) {
+            let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+            let text = format!("{name} ended the recorded run; what it did until then is examined");
+            terminal::message("interrupted", &text);
+        }
         subjects.iter().any(|subject| !subject.failed.is_empty())
     }
 
@@ -240,7 +245,7 @@ impl Check<'_> {
             if finding.witness.is_none() || self.args.times == 0 || self.confirmed.contains(&finding.id) {
                 continue;
             }
-            if self.left().is_zero() {
+            if self.left().is_zero() || interrupted() {
                 self.not_replayed += usize::from(!optimistic);
                 continue;
             }
@@ -320,10 +325,9 @@ impl Check<'_> {
         filters.apply(&mut self.report);
         self.args.report.write(&self.report)?;
         if self.not_replayed > 0 {
-            let text = format!(
-                "out of time: {} not replayed; --budget gives it more",
-                counted(self.not_replayed as u64, "finding")
-            );
+            let why = if interrupted() { "interrupted" } else { "out of time" };
+            let advice = if interrupted() { "" } else { "; --budget gives it more" };
+            let text = format!("{why}: {} not replayed{advice}", counted(self.not_replayed as u64, "finding"));
             terminal::message("warning", &text);
         }
         terminal::message("checked", &format!("in {:.1} s", started.elapsed().as_secs_f64()));

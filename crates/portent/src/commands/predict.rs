@@ -89,6 +89,11 @@ fn options(args: &PredictArgs) -> Result<Options, Failure> {
     Ok(options)
 }
 
+/// Whether the user has asked to stop.
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
 /// Predicts with a progress bar, until done or interrupted.
 pub(crate) fn watched(trace: &Trace, options: &Options, name: &str) -> Prediction {
     // Without the handler Ctrl-C still ends the command, only without results.

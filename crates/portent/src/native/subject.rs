@@ -11,7 +11,9 @@ use crate::traces;
 use portent_runtime::plan::Plan;
 use portent_trace::format::{Dialect, Format, RECORDING};
 use portent_trace::{FunctionBlocks, InputBatch, InputSource, Layout, Names, Progress, Trace, TraceError};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::collections::HashSet;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +27,8 @@ pub(crate) struct Subject {
     pub(crate) path: PathBuf,
     /// How the run itself went wrong, if it did.
     pub(crate) failed: Vec<String>,
+    /// The signal by which somebody ended it, if so.
+    pub(crate) ended_by: Option<i32>,
 }
 
 impl Subject {
@@ -55,7 +59,8 @@ impl Subject {
         if let (Some(fatal), []) = (converted.survey.fatal, &failed[..]) {
             failed.push(format!("signal {} at {}", fatal.signal, converted.symbols.place(fatal.pc).text));
         }
-        Self::new(run, recording, path, failed, functions)
+        let ended_by = outcome.status.signal().filter(|signal| [SIGINT, SIGTERM, SIGHUP, SIGQUIT].contains(signal));
+        Ok(Subject { ended_by, ..Self::new(run, recording, path, failed, functions)? })
     }
 
     /// A replay that did something new.
@@ -73,7 +78,7 @@ impl Subject {
         let mut source = Source { run: &run, at: 0 };
         let trace = Trace::from_input_watched(&mut source, functions, |_| ())
             .map_err(|error| Failure::Trace(error.in_input(&path.display().to_string())))?;
-        Ok(Subject { trace: Arc::new(trace), run, recording, path, failed })
+        Ok(Subject { trace: Arc::new(trace), run, recording, path, failed, ended_by: None })
     }
 
     /// Writes the trace, with how it was recorded.
