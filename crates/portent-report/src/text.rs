@@ -6,7 +6,7 @@ mod story;
 
 use crate::report::{Report, Story};
 use crate::words::{count, counted, line};
-use portent_predict::{Stats, Why};
+use portent_predict::{BugKind, Stats, Why};
 
 /// How the text is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +44,22 @@ pub fn legend(look: &Look) -> String {
 }
 
 /// All findings, the summary, and what was not examined.
+///
+/// A value that can differ often differs because of a bug that has been told: such findings are told in a line each, below
+/// the first one on the same object.
 pub fn page(report: &Report, look: &Look) -> String {
     let mut text = String::new();
-    for (at, story) in report.stories.iter().enumerate() {
-        text.push_str(&story::block(report, story, look, at < look.stories));
+    let leaders: Vec<usize> = (0..report.stories.len()).map(|at| leader(&report.stories, at)).collect();
+    let told = (0..leaders.len()).filter(|&at| leaders[at] == at);
+    for (number, at) in told.clone().enumerate() {
+        let story = &report.stories[at];
+        text.push_str(&story::block(report, story, look, number < look.stories));
+        let led = (at + 1..leaders.len()).filter(|&other| leaders[other] == at).map(|other| &report.stories[other]);
+        text.push_str(&story::followers(story, led, look));
         text.push('\n');
     }
-    if report.stories.len() > look.stories {
-        let rest = report.stories.len() - look.stories;
+    let rest = told.count().saturating_sub(look.stories);
+    if rest > 0 {
         text.push_str(&format!("the last {} are told in short: --html tells them all\n\n", count(rest as u64)));
     }
     if report.stories.iter().take(look.stories).any(|story| story.finding.witness.is_some()) {
@@ -67,6 +75,19 @@ pub fn page(report: &Report, look: &Look) -> String {
         text.push('\n');
     }
     text + &summary(report)
+}
+
+/// The story with which another one is told: itself, or the first on the same object if it is about values that differ.
+fn leader(stories: &[Story], at: usize) -> usize {
+    let story = &stories[at].finding;
+    let leads = |other: &Story| {
+        other.finding.object == story.object
+            && matches!(other.finding.kind, BugKind::Race | BugKind::Atomicity | BugKind::Nondeterminism)
+    };
+    match story.kind {
+        BugKind::Nondeterminism => stories[..at].iter().position(leads).unwrap_or(at),
+        _ => at,
+    }
 }
 
 /// One line per kind, then what is withheld and what was not examined.

@@ -65,6 +65,23 @@ pub(crate) fn block(report: &Report, story: &Story, look: &Look, full: bool) -> 
     text
 }
 
+/// Findings on the object of a story that has been told, in short.
+pub(crate) fn followers<'a>(leader: &Story, led: impl Iterator<Item = &'a Story>, look: &Look) -> String {
+    let title = format!("values of {} that can differ, too", line(&leader.finding.object));
+    let mut text = String::new();
+    for story in led {
+        if text.is_empty() {
+            text = format!("  {}\n", paint(look.colours, Ink::Label, &title));
+        }
+        let room = look.width.min(Look::WIDEST).saturating_sub(6);
+        let words = format!("{}  {} ({})", story.finding.id, story.why, story.verdict.name());
+        for (at, words) in wrapped(&words, room).into_iter().enumerate() {
+            text.push_str(&format!("    {}{words}\n", if at == 0 { "" } else { "  " }));
+        }
+    }
+    text
+}
+
 fn heading(story: &Story, look: &Look) -> String {
     let finding = &story.finding;
     let mut notes = Vec::new();
