@@ -171,11 +171,10 @@ pub fn ask(me: &mut Thread, pending: Pending) {
         // Handlers that ran in between had operations of their own.
         me.pending = pending;
         me.timed_out = false;
-        let mut scheduler = lock();
+        let scheduler = lock();
         me.life = Life::Waiting;
         me.publish();
-        hand_over(&mut scheduler, me.id);
-        drop(scheduler);
+        hand_over(scheduler, me.id);
         wait_for_turn(me);
         // SAFETY: the holder of the token looks at objects that only holders change.
         if me.signals == 0 || me.timed_out || unsafe { (*peek()).allows(me, &pending) } {
@@ -226,8 +225,7 @@ pub fn go_away(me: &mut Thread, pc: usize) {
         me.life = Life::Away;
         scheduler.away += 1;
         me.publish();
-        hand_over(&mut scheduler, u32::MAX);
-        drop(scheduler);
+        hand_over(scheduler, u32::MAX);
         me.in_call = true;
         compiler_fence(Ordering::SeqCst);
         if me.signals == 0 {
@@ -249,9 +247,10 @@ pub fn come_back(me: &mut Thread) {
     me.life = Life::Waiting;
     me.timed_out = false;
     if scheduler.holder == 0 {
-        hand_over(&mut scheduler, me.id);
+        hand_over(scheduler, me.id);
+    } else {
+        drop(scheduler);
     }
-    drop(scheduler);
     wait_for_turn(me);
 }
 
@@ -262,7 +261,7 @@ pub fn end(me: &mut Thread) {
     me.publish();
     scheduler.unlink(me.id);
     scheduler.leaving = me.tid;
-    hand_over(&mut scheduler, u32::MAX);
+    hand_over(scheduler, u32::MAX);
 }
 
 /// Gives the others a chance before the next event.
@@ -274,20 +273,22 @@ pub fn yield_turn(me: &mut Thread) {
     }
 }
 
-/// Chooses who runs next and wakes it, unless that is `asking` itself.
-fn hand_over(scheduler: &mut Scheduler, asking: u32) {
+/// Chooses who runs next and wakes it, unless that is `asking` itself. The lock is given back first: whoever is woken
+/// would often find it taken.
+fn hand_over(mut scheduler: Locked, asking: u32) {
     let next = scheduler.choose(asking);
-    match next {
-        Some(next) => {
-            scheduler.grant(next);
-            // SAFETY: a thread of the table.
-            let turn = unsafe { &(*thread(next)).turn };
-            turn.store(1, Ordering::Release);
-            if next != asking {
-                sys::futex_wake(turn.as_ptr());
-            }
-        }
-        None => scheduler.holder = 0,
+    scheduler.impatient = false;
+    let Some(next) = next else {
+        scheduler.holder = 0;
+        return;
+    };
+    scheduler.grant(next);
+    // SAFETY: a thread of the table, which lives for ever.
+    let turn = unsafe { &(*thread(next)).turn };
+    turn.store(1, Ordering::Release);
+    drop(scheduler);
+    if next != asking {
+        sys::futex_wake(turn.as_ptr());
     }
 }
 
@@ -300,9 +301,9 @@ fn wait_for_turn(me: &mut Thread) {
         match sys::futex_wait(me.turn.as_ptr(), 0, patience) {
             error if error == -sys::ETIMEDOUT => look_around(me),
             error if error == -sys::EINTR && me.signals != 0 => {
-                let mut scheduler = lock();
+                let scheduler = lock();
                 if scheduler.holder == 0 && me.turn.load(Ordering::Acquire) == 0 {
-                    hand_over(&mut scheduler, u32::MAX);
+                    hand_over(scheduler, u32::MAX);
                 }
             }
             _ => {}
@@ -340,31 +341,30 @@ fn look_around(me: &mut Thread) {
             scheduler.give_up();
         }
         scheduler.impatient = scheduler.unchanged_for(std::ptr::null_mut()) >= SUSPICION / 2;
-        hand_over(&mut scheduler, u32::MAX);
-        scheduler.impatient = false;
+        hand_over(scheduler, u32::MAX);
         return;
     }
     let holder = thread(scheduler.holder - 1);
     let unchanged = scheduler.unchanged_for(holder);
     // SAFETY: threads of the table live for ever.
     let asleep = unchanged >= SUSPICION && unsafe { (*holder).inside == 0 && process::sleeps_in_kernel((*holder).tid) };
-    if asleep || unchanged >= LONG {
-        // SAFETY: as above.
-        unsafe { take_away(&mut scheduler, &mut *holder) };
+    // SAFETY: as above.
+    if (asleep || unchanged >= LONG) && unsafe { take_away(&mut scheduler, &mut *holder) } {
+        hand_over(scheduler, u32::MAX);
     }
 }
 
 /// Takes the token from a thread that has not entered the runtime for long: it sleeps in a system call that the runtime
 /// does not know, or computes in code without instrumentation. From here on it counts as away; when it next enters the
-/// runtime it waits for the token ([`regain`]).
+/// runtime it waits for the token ([`regain`]). Whether it has lost it.
 ///
 /// # Safety
 /// Under the scheduler's lock; `holder` has the token.
-unsafe fn take_away(scheduler: &mut Scheduler, holder: &mut Thread) {
+unsafe fn take_away(scheduler: &mut Scheduler, holder: &mut Thread) -> bool {
     // SAFETY: fields of a thread of the table, which its thread may change at the same time.
     let inside = || unsafe { std::ptr::read_volatile(&raw const holder.inside) } != 0;
     if inside() || holder.life != Life::Running {
-        return;
+        return false;
     }
     // SAFETY: as above.
     let size = unsafe { AtomicUsize::from_ptr(&raw mut holder.unread.size) };
@@ -377,7 +377,7 @@ unsafe fn take_away(scheduler: &mut Scheduler, holder: &mut Thread) {
     if inside() || size.load(Ordering::SeqCst) != UnreadWrite::TOKEN_LOST {
         // It was faster, and keeps the token. If it has seen what we wrote, or sees it later, `regain` finds out, and
         // what was put aside is still to be recorded: had it recorded that itself, it would have cleared the size after us.
-        return;
+        return false;
     }
     let UnreadWrite { pc, address, op, .. } = holder.unread;
     let unread = UnreadWrite { pc, address, op, size: std::mem::take(&mut holder.put_aside) };
@@ -389,7 +389,7 @@ unsafe fn take_away(scheduler: &mut Scheduler, holder: &mut Thread) {
     scheduler.away += 1;
     let text = b"a thread was long in code that is not instrumented, or in a system call that Portent does not know; others went on";
     record::told(note::MESSAGE, &[crate::log::message::WARNING, 0], text);
-    hand_over(scheduler, u32::MAX);
+    true
 }
 
 /// The token was taken from a running thread, by [`look_around`]: it waits for it before it goes on.
