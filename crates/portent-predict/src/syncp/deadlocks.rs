@@ -4,6 +4,11 @@
 //! what the next one holds, and no two hold locks that exclude each other, is one pattern. The acquires of each class are
 //! gone through in order: what the closure swallows is passed for good, as later acquires of the other classes
 //! swallow it too. What remains when nothing is swallowed is a deadlock.
+//!
+//! Cycles are enumerated by length, the short ones first, along paths that can still lead back: per set of held locks, how
+//! many more acquires it takes at least from wanting a lock to waiting for that set. In a program that orders its locks
+//! no class can lead back to itself, and nothing is enumerated. Where cycles are many, effort bounded in proportion
+//! to the acquires is spent on them.
 
 use super::Wanted;
 use super::history::{History, Ideal};
@@ -11,9 +16,14 @@ use super::past::Past;
 use portent_order::Goal;
 use portent_trace::{EventId, LocId, LockId, Mode, Op, ThreadId, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 
-/// How many steps the enumeration of cycles may take.
-pub(super) const PATIENCE: u64 = 1_000_000;
+/// How many steps the search may take, besides some per acquire.
+pub(super) const PATIENCE: u64 = 4_000_000;
+/// How many more per acquire.
+const PER_ACQUIRE: u64 = 16;
+/// How many steps a closure counts for.
+const PER_CLOSURE: u64 = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Class {
@@ -59,7 +69,7 @@ impl Acquires {
         let event = trace.event(acquire);
         let held = past.history.held(event.thread);
         let Op::Acquire(lock, mode) = event.op else { return };
-        if history_is_bare(&past.history, held) {
+        if past.history.set(held).is_empty() {
             return;
         }
         let class = Class { thread: event.thread, held, wanted: (lock, mode), loc: event.loc };
@@ -82,31 +92,75 @@ impl Acquires {
     pub(super) fn search(&self, history: &History, wanted: &Wanted<'_>) -> Found {
         let mut holders: FxHashMap<LockId, Vec<u32>> = FxHashMap::default();
         for (i, class) in self.classes.iter().enumerate() {
-            let mut locks: Vec<LockId> = history.set(class.held).iter().map(|(lock, _)| *lock).collect();
-            locks.dedup();
-            locks.into_iter().for_each(|lock| holders.entry(lock).or_default().push(i as u32));
+            for lock in locks(history, class.held) {
+                holders.entry(lock).or_default().push(i as u32);
+            }
         }
+        let sites: usize = self.sites.iter().map(Vec::len).sum();
         let mut walk = Walk {
             acquires: self,
             history,
             wanted,
             holders,
             path: Vec::new(),
-            left: PATIENCE,
+            left: PATIENCE + PER_ACQUIRE * sites as u64,
             settled: FxHashSet::default(),
             found: Found { found: Vec::new(), closures: 0, complete: true },
         };
-        for start in 0..self.classes.len() as u32 {
-            walk.path.push(start);
-            walk.extend();
-            walk.path.pop();
+        let back = self.ways_back(history);
+        // Those that lead back at all, with the length of the shortest cycle of locks.
+        let mut starts: Vec<(u32, u32)> = Vec::new();
+        for (i, class) in self.classes.iter().enumerate() {
+            if let Some(&hops) = back[&class.held].get(&class.wanted.0) {
+                starts.push((i as u32, hops));
+            }
+        }
+        for length in 2..=history.threads() as u32 {
+            for &(start, _) in starts.iter().filter(|(_, shortest)| *shortest <= length) {
+                walk.path.push(start);
+                walk.extend(&back[&self.classes[start as usize].held], length);
+                walk.path.pop();
+                if walk.left == 0 {
+                    return walk.found;
+                }
+            }
         }
         walk.found
     }
+
+    /// Per set of held locks: how many acquires it takes from wanting a lock to wanting one of the set.
+    fn ways_back(&self, history: &History) -> FxHashMap<u32, FxHashMap<LockId, u32>> {
+        // For each lock wanted, the locks held meanwhile.
+        let mut held_for: FxHashMap<LockId, FxHashSet<LockId>> = FxHashMap::default();
+        for class in &self.classes {
+            held_for.entry(class.wanted.0).or_default().extend(locks(history, class.held));
+        }
+        let mut back: FxHashMap<u32, FxHashMap<LockId, u32>> = FxHashMap::default();
+        for class in &self.classes {
+            back.entry(class.held).or_insert_with(|| {
+                let mut hops: FxHashMap<LockId, u32> = locks(history, class.held).map(|lock| (lock, 1)).collect();
+                let mut queue: VecDeque<LockId> = hops.keys().copied().collect();
+                while let Some(lock) = queue.pop_front() {
+                    let next = hops[&lock] + 1;
+                    for &held in held_for.get(&lock).into_iter().flatten() {
+                        hops.entry(held).or_insert_with(|| {
+                            queue.push_back(held);
+                            next
+                        });
+                    }
+                }
+                hops
+            });
+        }
+        back
+    }
 }
 
-fn history_is_bare(history: &History, held: u32) -> bool {
-    history.set(held).is_empty()
+/// The locks of a set, each once.
+fn locks(history: &History, set: u32) -> impl Iterator<Item = LockId> {
+    let held = history.set(set);
+    let first = |i: usize| i == 0 || held[i - 1].0 != held[i].0;
+    held.iter().enumerate().filter(move |(i, _)| first(*i)).map(|(_, (lock, _))| *lock)
 }
 
 struct Walk<'a> {
@@ -125,33 +179,45 @@ impl Walk<'_> {
     fn class(&self, index: u32) -> &Class {
         &self.acquires.classes[index as usize]
     }
-
-    /// Every cycle that starts with the path, whose first class is its lowest.
-    fn extend(&mut self) {
-        if self.left == 0 || (self.left & 0x3ff == 0 && (self.wanted.stop)()) {
+    fn spend(&mut self, steps: u64) {
+        self.left = self.left.saturating_sub(steps);
+        if self.left & 0xfff == 0 && (self.wanted.stop)() {
             self.left = 0;
-            self.found.complete = false;
-            return;
         }
-        self.left -= 1;
+        self.found.complete &= self.left > 0;
+    }
+
+    /// Every cycle of that length that starts with the path, whose first class is its lowest; `back` says how far each
+    /// lock is from those that the first class holds.
+    fn extend(&mut self, back: &FxHashMap<LockId, u32>, length: u32) {
         let (start, end) = (self.path[0], self.path[self.path.len() - 1]);
-        if self.path.len() > 1 && self.class(end).waits_for(self.history, self.class(start)) {
-            self.examine();
+        let missing = length - self.path.len() as u32;
+        if missing == 0 {
+            if self.class(end).waits_for(self.history, self.class(start)) {
+                self.examine();
+            }
+            return;
         }
         let lock = self.class(end).wanted.0;
         let holders = self.holders.get(&lock).map_or(0, Vec::len);
         for i in 0..holders {
             let next = self.holders[&lock][i];
             let class = *self.class(next);
-            let fits = next > start
-                && self.class(end).waits_for(self.history, &class)
+            if next <= start || back.get(&class.wanted.0).is_none_or(|&hops| hops > missing) {
+                continue;
+            }
+            self.spend(1);
+            if self.left == 0 {
+                return;
+            }
+            let fits = self.class(end).waits_for(self.history, &class)
                 && self.path.iter().all(|&p| {
                     let other = self.class(p);
                     other.thread != class.thread && !self.history.exclude_each_other(other.held, class.held)
                 });
             if fits {
                 self.path.push(next);
-                self.extend();
+                self.extend(back, length);
                 self.path.pop();
             }
         }
@@ -176,6 +242,10 @@ impl Walk<'_> {
         }
         loop {
             self.found.closures += 1;
+            self.spend(PER_CLOSURE);
+            if self.left == 0 {
+                return;
+            }
             self.history.close(&mut ideal, |_| false);
             let mut swallowed = false;
             for (i, (thread, sites)) in lists.iter().enumerate() {

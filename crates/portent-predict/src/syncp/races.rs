@@ -25,37 +25,63 @@ struct Entry {
 
 /// Accesses of one thread, kind and source location.
 struct List {
-    thread: ThreadId,
     /// Of any access in the list: whether it writes and whether it is atomic.
     op: Op,
     /// `None` for the list of all locations that have none of their own.
     loc: Option<LocId>,
     entries: Vec<Entry>,
-    /// Per thread that came by: entries with lower numbers are passed.
-    passed: Vec<(ThreadId, u32)>,
-    /// The turn of the variable when an access of this list last looked for races.
-    looked: u32,
+    /// Per group of the variable: entries with lower numbers are passed by its thread.
+    passed: Vec<u32>,
+    /// The turn of the variable when an access of this list last looked for races, and that access.
+    looked: (u32, u32),
 }
 
 impl List {
-    fn conflicts_with(&self, thread: ThreadId, op: Op) -> bool {
-        self.thread != thread && (self.op.writes() || op.writes()) && !(self.op.is_atomic() && op.is_atomic())
+    fn conflicts_with(&self, op: Op) -> bool {
+        (self.op.writes() || op.writes()) && !(self.op.is_atomic() && op.is_atomic())
     }
-    fn passed(&mut self, by: ThreadId) -> &mut u32 {
-        let at = self.passed.iter().position(|(thread, _)| *thread == by).unwrap_or_else(|| {
-            self.passed.push((by, 0));
-            self.passed.len() - 1
-        });
-        &mut self.passed[at].1
+    fn newest(&self) -> u32 {
+        self.entries.last().map_or(0, |entry| entry.event)
     }
 }
 
+/// What is kept of one variable.
 #[derive(Default)]
 struct Variable {
-    lists: Vec<List>,
+    /// The threads that came by, the last access of each, and their lists.
+    threads: Vec<ThreadId>,
+    newest: Vec<u32>,
+    lists: Vec<Vec<List>>,
     /// Who came last, and how often another thread came than before.
     last: Option<ThreadId>,
     turn: u32,
+}
+
+impl Variable {
+    /// The place of a thread and, among its lists, of the one that an access belongs to.
+    fn own_list(&mut self, thread: ThreadId, op: Op, loc: LocId, complete: &mut bool) -> (usize, usize) {
+        let group = self.threads.iter().position(|&t| t == thread).unwrap_or_else(|| {
+            self.threads.push(thread);
+            self.newest.push(0);
+            self.lists.push(Vec::new());
+            self.threads.len() - 1
+        });
+        let lists = &mut self.lists[group];
+        let alike = |list: &List| (list.op.writes(), list.op.is_atomic()) == (op.writes(), op.is_atomic());
+        if let Some(found) = lists.iter().position(|list| list.loc == Some(loc) && alike(list)) {
+            return (group, found);
+        }
+        let crowded = lists.iter().filter(|list| alike(list)).count() >= PLACES;
+        if crowded {
+            *complete = false;
+            if let Some(found) = lists.iter().position(|list| alike(list) && list.loc.is_none()) {
+                return (group, found);
+            }
+        }
+        let loc = (!crowded).then_some(loc);
+        lists.push(List { op, loc, entries: Vec::new(), passed: Vec::new(), looked: (0, 0) });
+        (group, lists.len() - 1)
+    }
 }
 
 #[derive(Default)]
@@ -76,14 +102,8 @@ impl Races {
         Races { variables, complete: true, ..Races::default() }
     }
 
-    /// Looks for races of an access with earlier ones, and keeps it for later ones.
-    pub(super) fn visit(
-        &mut self,
-        trace: &Trace,
-        past: &mut Past<'_>,
-        access: Access,
-        known: &dyn Fn(&Goal) -> bool,
-    ) {
+    /// Looks for races of an access with earlier ones and keeps it for later ones.
+    pub(super) fn visit(&mut self, trace: &Trace, past: &mut Past<'_>, access: Access, known: &dyn Fn(&Goal) -> bool) {
         let Access { event, op, thread, variable } = access;
         let loc = trace.event(event).loc;
         let Self { variables, settled, found, closures, complete, scratch } = self;
@@ -92,29 +112,34 @@ impl Races {
             state.last = Some(thread);
             state.turn += 1;
         }
-        let own = own_list(state, thread, op, loc, complete);
-        // Nobody else came since an access of this list last looked.
-        if state.lists[own].looked != state.turn {
-            let look = Look { trace, past, event, op, thread, loc, known };
+        let (group, own) = state.own_list(thread, op, loc, complete);
+        let id = event.index() as u32;
+        let (turn, looked) = state.lists[group][own].looked;
+        // Otherwise nobody else came since an access of this list last looked.
+        if turn != state.turn {
+            let look = Look { trace, past, event, thread, group, loc, known };
             if scratch.clock.is_empty() {
                 *scratch = Ideal::new(past.history.threads());
             }
-            for list in &mut state.lists {
-                if list.conflicts_with(thread, op) {
-                    look.along(list, settled, found, closures, scratch);
+            for other in 0..state.threads.len() {
+                // What was there at the last look is passed or settled.
+                if other == group || state.newest[other] < looked {
+                    continue;
+                }
+                for list in &mut state.lists[other] {
+                    if list.newest() >= looked && list.conflicts_with(op) {
+                        look.along(list, state.threads[other], settled, found, closures, scratch);
+                    }
                 }
             }
-            // The list of many locations has to look each time.
-            if state.lists[own].loc.is_some() {
-                state.lists[own].looked = state.turn;
-            }
         }
-        let entry = Entry {
-            event: event.index() as u32,
-            clock: past.saved(thread),
-            moment: past.history.moment(thread),
-        };
-        let list = &mut state.lists[own];
+        let entry = Entry { event: id, clock: past.saved(thread), moment: past.history.moment(thread) };
+        state.newest[group] = id;
+        let list = &mut state.lists[group][own];
+        // The list of many locations has to look each time.
+        if list.loc.is_some() {
+            list.looked = (state.turn, id);
+        }
         match list.entries.last_mut() {
             // What races with the earlier of two accesses that nothing separates races with the later one too.
             Some(last) if list.loc.is_some() && (last.clock, last.moment) == (entry.clock, entry.moment) => {
@@ -125,34 +150,12 @@ impl Races {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let lists = self.variables.iter().flat_map(|variable| &variable.lists);
-        let held = lists.map(|list| {
-            size_of::<List>()
-                + list.entries.capacity() * size_of::<Entry>()
-                + list.passed.capacity() * size_of::<(ThreadId, u32)>()
-        });
-        held.sum::<usize>() + self.variables.len() * size_of::<Variable>()
+        let lists = self.variables.iter().flat_map(|variable| variable.lists.iter().flatten());
+        let held = lists
+            .map(|list| size_of::<List>() + list.entries.capacity() * size_of::<Entry>() + list.passed.capacity() * 4);
+        let groups = self.variables.iter().map(|variable| variable.threads.len() * (8 + size_of::<Vec<List>>()));
+        held.sum::<usize>() + groups.sum::<usize>() + self.variables.len() * size_of::<Variable>()
     }
-}
-
-/// The list that an access belongs to.
-fn own_list(state: &mut Variable, thread: ThreadId, op: Op, loc: LocId, complete: &mut bool) -> usize {
-    let alike = |list: &List| {
-        list.thread == thread && (list.op.writes(), list.op.is_atomic()) == (op.writes(), op.is_atomic())
-    };
-    if let Some(found) = state.lists.iter().position(|list| alike(list) && list.loc == Some(loc)) {
-        return found;
-    }
-    let crowded = state.lists.iter().filter(|list| alike(list)).count() >= PLACES;
-    if crowded {
-        *complete = false;
-        if let Some(found) = state.lists.iter().position(|list| alike(list) && list.loc.is_none()) {
-            return found;
-        }
-    }
-    let loc = (!crowded).then_some(loc);
-    state.lists.push(List { thread, op, loc, entries: Vec::new(), passed: Vec::new(), looked: 0 });
-    state.lists.len() - 1
 }
 
 /// An access that looks for races.
@@ -160,8 +163,9 @@ struct Look<'a, 's> {
     trace: &'a Trace,
     past: &'a Past<'s>,
     event: EventId,
-    op: Op,
     thread: ThreadId,
+    /// The place of its thread among those of the variable.
+    group: usize,
     loc: LocId,
     known: &'a dyn Fn(&Goal) -> bool,
 }
@@ -170,14 +174,17 @@ impl Look<'_, '_> {
     fn along(
         &self,
         list: &mut List,
+        other: ThreadId,
         settled: &mut FxHashSet<(LocId, LocId)>,
         found: &mut Vec<(Goal, Box<[u32]>)>,
         closures: &mut u64,
         scratch: &mut Ideal,
     ) {
-        let other = list.thread;
-        let mut passed = *list.passed(self.thread);
-        if list.entries.last().is_none_or(|last| last.event < passed) {
+        if list.passed.len() <= self.group {
+            list.passed.resize(self.group + 1, 0);
+        }
+        let mut passed = list.passed[self.group];
+        if list.newest() < passed {
             return;
         }
         let pair = |loc: LocId| (loc.min(self.loc), loc.max(self.loc));
@@ -200,7 +207,6 @@ impl Look<'_, '_> {
                     let first = EventId::new(event as usize);
                     if settled.insert(pair(self.trace.event(first).loc)) {
                         let goal = Goal::Race { first, second: self.event };
-                        debug_assert!(self.trace.op(first).conflicts_with(self.op));
                         if !(self.known)(&goal) {
                             found.push((goal, scratch.clock.as_slice().into()));
                         }
@@ -211,6 +217,6 @@ impl Look<'_, '_> {
             passed = event + 1;
             at += 1;
         }
-        *list.passed(self.thread) = passed;
+        list.passed[self.group] = passed;
     }
 }

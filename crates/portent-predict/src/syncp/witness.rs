@@ -48,9 +48,10 @@ impl<'t> Witnesses<'t> {
             back *= 2;
         }
         let cut = cut * stride;
-        let begin = self.begin.entry(cut).or_insert_with(|| {
-            Arc::new((0..cut).map(|event| trace.thread(EventId::new(event))).collect())
-        });
+        let begin = self
+            .begin
+            .entry(cut)
+            .or_insert_with(|| Arc::new((0..cut).map(|event| trace.thread(EventId::new(event))).collect()));
         let mut schedule = Schedule::after(Arc::clone(begin));
         let end = ideal.clock.iter().copied().max().unwrap_or(0).min(trace.len() as u32);
         for event in cut..end as usize {
