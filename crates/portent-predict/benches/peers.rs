@@ -29,14 +29,22 @@ fn peak_memory() -> f64 {
     line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
 }
 
+/// Time on the processor where the system tells it, so that a busy machine counts less; the time of day elsewhere.
+fn now(since: Instant) -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
+    nanos.map_or_else(|| since.elapsed(), Duration::from_nanos)
+}
+
 fn best<T>(repeat: usize, mut work: impl FnMut() -> T) -> (Duration, T) {
+    let since = Instant::now();
     let mut best = Duration::MAX;
     let mut made = None;
     for _ in 0..repeat {
         drop(made.take());
-        let start = Instant::now();
+        let start = now(since);
         let result = work();
-        best = best.min(start.elapsed());
+        best = best.min(now(since) - start);
         made = Some(result);
     }
     (best, made.expect("at least one repetition"))
@@ -64,7 +72,7 @@ fn passes(what: &str, trace: &Trace) {
         (Model::Sync, true, true),
     ] {
         let (time, swept) =
-            best(1, || sweep(trace, &Wanted { model, races, deadlocks, known: &|_| true, stop: &|| false }));
+            best(2, || sweep(trace, &Wanted { model, races, deadlocks, known: &|_| true, stop: &|| false }));
         let kinds = [("races", races), ("deadlocks", deadlocks)];
         let kinds: Vec<&str> = kinds.into_iter().filter_map(|(name, on)| on.then_some(name)).collect();
         println!(

@@ -71,7 +71,7 @@ pub struct Sweep {
 pub fn sweep(trace: &Trace, wanted: &Wanted<'_>) -> Sweep {
     let survey = past::Survey::of(trace);
     let mut past = past::Past::new(trace, wanted.model, &survey);
-    let mut races = races::Races::new(&survey);
+    let mut races = races::Races::new(&survey, trace.threads());
     let mut cycles = deadlocks::Acquires::default();
     let mut complete = past.walk(
         trace,

@@ -3,8 +3,11 @@
 //! Per shared variable, the accesses so far are kept by thread, kind and source location, in order. A later access of
 //! another thread goes along each list that conflicts: what its closure swallows is passed for good, as far as its
 //! thread is concerned; the first access that is not swallowed races. That pair of locations is then settled.
+//!
+//! Most looks find nothing new, so what they need lies in arrays of their own: the last access of each list (`Head`), how
+//! far each thread has passed it, and, per list, which others it is settled with.
 
-use super::history::{History, Ideal};
+use super::history::Ideal;
 use super::past::{Access, Past, Survey};
 use portent_order::Goal;
 use portent_trace::{EventId, LocId, Op, ThreadId, Trace};
@@ -23,64 +26,81 @@ struct Entry {
     moment: u32,
 }
 
-/// Accesses of one thread, kind and source location.
-struct List {
-    /// Of any access in the list: whether it writes and whether it is atomic.
-    op: Op,
-    /// `None` for the list of all locations that have none of their own.
-    loc: Option<LocId>,
-    entries: Vec<Entry>,
-    /// Per group of the variable: entries with lower numbers are passed by its thread.
-    passed: Vec<u32>,
-    /// The turn of the variable when an access of this list last looked for races, and that access.
-    looked: (u32, u32),
+/// What accesses have in common that share a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kind {
+    thread: ThreadId,
+    writes: bool,
+    atomic: bool,
 }
 
-impl List {
-    fn conflicts_with(&self, op: Op) -> bool {
-        (self.op.writes() || op.writes()) && !(self.op.is_atomic() && op.is_atomic())
+impl Kind {
+    fn of(thread: ThreadId, op: Op) -> Self {
+        Kind { thread, writes: op.writes(), atomic: op.is_atomic() }
     }
-    fn newest(&self) -> u32 {
-        self.entries.last().map_or(0, |entry| entry.event)
+    #[inline]
+    fn may_race_with(self, other: Kind) -> bool {
+        self.thread != other.thread && (self.writes | other.writes) && !(self.atomic & other.atomic)
     }
+}
+
+/// Accesses of one thread, kind and source location: what every look looks at.
+#[derive(Clone, Copy)]
+struct Head {
+    newest: u32,
+    kind: Kind,
+    /// `None` for the list of all locations that have none of their own.
+    loc: Option<LocId>,
+}
+
+/// The rest of a list.
+#[derive(Default)]
+struct Body {
+    entries: Vec<Entry>,
+    /// The turn of the variable when an access of this list last looked for races, and that access.
+    looked: (u32, u32),
+    /// Lists whose location is settled with this one's, as bits.
+    settled: Vec<u64>,
 }
 
 /// What is kept of one variable.
 #[derive(Default)]
 struct Variable {
-    /// The threads that came by, the last access of each, and their lists.
-    threads: Vec<ThreadId>,
-    newest: Vec<u32>,
-    lists: Vec<Vec<List>>,
+    heads: Vec<Head>,
+    bodies: Vec<Body>,
+    /// Per thread that came by, and list: entries with lower numbers are passed.
+    passed: Vec<(ThreadId, Vec<u32>)>,
     /// Who came last, and how often another thread came than before.
     last: Option<ThreadId>,
     turn: u32,
 }
 
 impl Variable {
-    /// The place of a thread and, among its lists, of the one that an access belongs to.
-    fn own_list(&mut self, thread: ThreadId, op: Op, loc: LocId, complete: &mut bool) -> (usize, usize) {
-        let group = self.threads.iter().position(|&t| t == thread).unwrap_or_else(|| {
-            self.threads.push(thread);
-            self.newest.push(0);
-            self.lists.push(Vec::new());
-            self.threads.len() - 1
-        });
-        let lists = &mut self.lists[group];
-        let alike = |list: &List| (list.op.writes(), list.op.is_atomic()) == (op.writes(), op.is_atomic());
-        if let Some(found) = lists.iter().position(|list| list.loc == Some(loc) && alike(list)) {
-            return (group, found);
+    /// The list that an access belongs to.
+    fn own_list(&mut self, kind: Kind, loc: LocId, complete: &mut bool) -> usize {
+        if let Some(found) = self.heads.iter().position(|head| head.loc == Some(loc) && head.kind == kind) {
+            return found;
         }
-        let crowded = lists.iter().filter(|list| alike(list)).count() >= PLACES;
+        let crowded = self.heads.iter().filter(|head| head.kind == kind).count() >= PLACES;
         if crowded {
             *complete = false;
-            if let Some(found) = lists.iter().position(|list| alike(list) && list.loc.is_none()) {
-                return (group, found);
+            if let Some(found) = self.heads.iter().position(|head| head.loc.is_none() && head.kind == kind) {
+                return found;
             }
         }
-        let loc = (!crowded).then_some(loc);
-        lists.push(List { op, loc, entries: Vec::new(), passed: Vec::new(), looked: (0, 0) });
-        (group, lists.len() - 1)
+        self.heads.push(Head { newest: 0, kind, loc: (!crowded).then_some(loc) });
+        self.bodies.push(Body::default());
+        self.heads.len() - 1
+    }
+
+    /// How far a thread has passed each list.
+    fn passed(&mut self, by: ThreadId) -> usize {
+        let at = self.passed.iter().position(|(thread, _)| *thread == by).unwrap_or_else(|| {
+            self.passed.push((by, Vec::new()));
+            self.passed.len() - 1
+        });
+        self.passed[at].1.resize(self.heads.len(), 0);
+        at
     }
 }
 
@@ -97,126 +117,137 @@ pub(super) struct Races {
 }
 
 impl Races {
-    pub(super) fn new(survey: &Survey) -> Self {
+    pub(super) fn new(survey: &Survey, threads: usize) -> Self {
         let variables = (0..survey.shared_count).map(|_| Variable::default()).collect();
-        Races { variables, complete: true, ..Races::default() }
+        Races { variables, complete: true, scratch: Ideal::new(threads), ..Races::default() }
     }
 
     /// Looks for races of an access with earlier ones and keeps it for later ones.
     pub(super) fn visit(&mut self, trace: &Trace, past: &mut Past<'_>, access: Access, known: &dyn Fn(&Goal) -> bool) {
         let Access { event, op, thread, variable } = access;
-        let loc = trace.event(event).loc;
-        let Self { variables, settled, found, closures, complete, scratch } = self;
-        let state = &mut variables[variable];
+        let look = Look { trace, event, kind: Kind::of(thread, op), loc: trace.event(event).loc, known };
+        let state = &mut self.variables[variable];
         if state.last != Some(thread) {
             state.last = Some(thread);
             state.turn += 1;
         }
-        let (group, own) = state.own_list(thread, op, loc, complete);
-        let id = event.index() as u32;
-        let (turn, looked) = state.lists[group][own].looked;
+        let own = state.own_list(look.kind, look.loc, &mut self.complete);
+        let (turn, looked) = state.bodies[own].looked;
         // Otherwise nobody else came since an access of this list last looked.
         if turn != state.turn {
-            let look = Look { trace, past, event, thread, group, loc, known };
-            if scratch.clock.is_empty() {
-                *scratch = Ideal::new(past.history.threads());
-            }
-            for other in 0..state.threads.len() {
+            let by = state.passed(thread);
+            for other in 0..state.heads.len() {
+                let state = &self.variables[variable];
                 // What was there at the last look is passed or settled.
-                if other == group || state.newest[other] < looked {
-                    continue;
-                }
-                for list in &mut state.lists[other] {
-                    if list.newest() >= looked && list.conflicts_with(op) {
-                        look.along(list, state.threads[other], settled, found, closures, scratch);
-                    }
+                let head = state.heads[other];
+                let fresh = head.newest >= looked.max(state.passed[by].1[other]);
+                if fresh && head.kind.may_race_with(look.kind) && !is_set(&state.bodies[own].settled, other) {
+                    self.look_along(variable, own, other, by, &look, past);
                 }
             }
         }
-        let entry = Entry { event: id, clock: past.saved(thread), moment: past.history.moment(thread) };
-        state.newest[group] = id;
-        let list = &mut state.lists[group][own];
+        let entry =
+            Entry { event: event.index() as u32, clock: past.saved(thread), moment: past.history.moment(thread) };
+        let state = &mut self.variables[variable];
+        let (head, body) = (&mut state.heads[own], &mut state.bodies[own]);
+        head.newest = entry.event;
         // The list of many locations has to look each time.
-        if list.loc.is_some() {
-            list.looked = (state.turn, id);
+        if head.loc.is_some() {
+            body.looked = (state.turn, entry.event);
         }
-        match list.entries.last_mut() {
+        match body.entries.last_mut() {
             // What races with the earlier of two accesses that nothing separates races with the later one too.
-            Some(last) if list.loc.is_some() && (last.clock, last.moment) == (entry.clock, entry.moment) => {
+            Some(last) if head.loc.is_some() && (last.clock, last.moment) == (entry.clock, entry.moment) => {
                 last.event = entry.event;
             }
-            _ => list.entries.push(entry),
+            _ => body.entries.push(entry),
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        let lists = self.variables.iter().flat_map(|variable| variable.lists.iter().flatten());
-        let held = lists
-            .map(|list| size_of::<List>() + list.entries.capacity() * size_of::<Entry>() + list.passed.capacity() * 4);
-        let groups = self.variables.iter().map(|variable| variable.threads.len() * (8 + size_of::<Vec<List>>()));
-        held.sum::<usize>() + groups.sum::<usize>() + self.variables.len() * size_of::<Variable>()
-    }
-}
-
-/// An access that looks for races.
-struct Look<'a, 's> {
-    trace: &'a Trace,
-    past: &'a Past<'s>,
-    event: EventId,
-    thread: ThreadId,
-    /// The place of its thread among those of the variable.
-    group: usize,
-    loc: LocId,
-    known: &'a dyn Fn(&Goal) -> bool,
-}
-
-impl Look<'_, '_> {
-    fn along(
-        &self,
-        list: &mut List,
-        other: ThreadId,
-        settled: &mut FxHashSet<(LocId, LocId)>,
-        found: &mut Vec<(Goal, Box<[u32]>)>,
-        closures: &mut u64,
-        scratch: &mut Ideal,
-    ) {
-        if list.passed.len() <= self.group {
-            list.passed.resize(self.group + 1, 0);
-        }
-        let mut passed = list.passed[self.group];
-        if list.newest() < passed {
+    /// Goes along a list until an access races.
+    fn look_along(&mut self, variable: usize, own: usize, other: usize, by: usize, look: &Look<'_>, past: &Past<'_>) {
+        let state = &mut self.variables[variable];
+        let Head { kind, loc, .. } = state.heads[other];
+        // Accesses in the lists of many locations are settled one by one.
+        let settles = loc.is_some() && state.heads[own].loc.is_some();
+        if loc.is_some_and(|loc| self.settled.contains(&look.pair(loc))) {
+            if settles {
+                set(&mut state.bodies[own].settled, other);
+            }
             return;
         }
-        let pair = |loc: LocId| (loc.min(self.loc), loc.max(self.loc));
-        if list.loc.is_some_and(|loc| settled.contains(&pair(loc))) {
-            return;
-        }
-        let history: &History = &self.past.history;
-        let held = history.held(self.thread);
-        let past = self.past.ideal(self.thread);
-        passed = passed.max(past.clock[other.index()]);
-        let mut at = list.entries.partition_point(|entry| entry.event < passed);
-        while let Some(&Entry { event, clock, moment }) = list.entries.get(at) {
-            if !history.exclude_each_other(history.held_at(other, moment), held) {
-                scratch.copy(past);
-                scratch.raise(self.thread, self.event.index() as u32);
-                history.join(scratch, clock, other, event);
-                *closures += 1;
-                if history.close(scratch, |clock| clock[other.index()] > event) && scratch.clock[other.index()] <= event
-                {
+        let history = &past.history;
+        let (me, theirs) = (look.kind.thread, kind.thread.index());
+        let held = history.held(me);
+        let mine = past.ideal(me);
+        let mut passed = state.passed[by].1[other].max(mine.clock[theirs]);
+        let entries = &state.bodies[other].entries;
+        let mut at = entries.partition_point(|entry| entry.event < passed);
+        let mut races = false;
+        while let Some(&Entry { event, clock, moment }) = entries.get(at) {
+            if !history.exclude_each_other(history.held_at(kind.thread, moment), held) {
+                self.closures += 1;
+                self.scratch.copy(mine);
+                self.scratch.raise(me, look.event.index() as u32);
+                history.join(&mut self.scratch, clock, kind.thread, event);
+                let swallowed = |clock: &[u32]| clock[theirs] > event;
+                if history.close(&mut self.scratch, swallowed) && !swallowed(&self.scratch.clock) {
                     let first = EventId::new(event as usize);
-                    if settled.insert(pair(self.trace.event(first).loc)) {
-                        let goal = Goal::Race { first, second: self.event };
-                        if !(self.known)(&goal) {
-                            found.push((goal, scratch.clock.as_slice().into()));
+                    if self.settled.insert(look.pair(look.trace.event(first).loc)) {
+                        let goal = Goal::Race { first, second: look.event };
+                        if !(look.known)(&goal) {
+                            self.found.push((goal, self.scratch.clock.as_slice().into()));
                         }
                     }
+                    races = true;
                     break;
                 }
             }
             passed = event + 1;
             at += 1;
         }
-        list.passed[self.group] = passed;
+        state.passed[by].1[other] = passed;
+        if races && settles {
+            set(&mut state.bodies[own].settled, other);
+        }
     }
+
+    pub(super) fn bytes(&self) -> usize {
+        let of_body = |body: &Body| {
+            size_of::<Body>() + body.entries.capacity() * size_of::<Entry>() + 8 * body.settled.capacity()
+        };
+        let of_variable = |variable: &Variable| {
+            let passed = variable.passed.iter().map(|(_, passed)| 32 + 4 * passed.capacity());
+            let bodies = variable.bodies.iter().map(of_body);
+            variable.heads.capacity() * size_of::<Head>() + passed.sum::<usize>() + bodies.sum::<usize>()
+        };
+        let variables = self.variables.iter().map(of_variable);
+        variables.sum::<usize>() + self.variables.len() * size_of::<Variable>()
+    }
+}
+
+/// An access that looks for races.
+struct Look<'a> {
+    trace: &'a Trace,
+    event: EventId,
+    kind: Kind,
+    loc: LocId,
+    known: &'a dyn Fn(&Goal) -> bool,
+}
+
+impl Look<'_> {
+    fn pair(&self, loc: LocId) -> (LocId, LocId) {
+        (loc.min(self.loc), loc.max(self.loc))
+    }
+}
+
+fn is_set(bits: &[u64], bit: usize) -> bool {
+    bits.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+}
+
+fn set(bits: &mut Vec<u64>, bit: usize) {
+    if bits.len() <= bit / 64 {
+        bits.resize(bit / 64 + 1, 0);
+    }
+    bits[bit / 64] |= 1 << (bit % 64);
 }
