@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
 /// How many steps the search may take, besides some per acquire.
-pub(super) const PATIENCE: u64 = 4_000_000;
+pub(super) const PATIENCE: u64 = 1_000_000;
 /// How many more per acquire.
 const PER_ACQUIRE: u64 = 16;
 /// How many steps a closure counts for.
@@ -240,13 +240,8 @@ impl Walk<'_> {
         for (thread, sites) in &lists {
             self.history.join(&mut ideal, sites[0].clock, *thread, sites[0].event);
         }
+        let mut closed = false;
         loop {
-            self.found.closures += 1;
-            self.spend(PER_CLOSURE);
-            if self.left == 0 {
-                return;
-            }
-            self.history.close(&mut ideal, |_| false);
             let mut swallowed = false;
             for (i, (thread, sites)) in lists.iter().enumerate() {
                 let contained = ideal.clock[thread.index()];
@@ -257,9 +252,22 @@ impl Walk<'_> {
                     swallowed = true;
                 }
             }
-            if !swallowed {
+            self.spend(lists.len() as u64);
+            if self.left == 0 {
+                return;
+            }
+            // What the pasts alone swallow needs no closure.
+            if swallowed {
+                closed = false;
+                continue;
+            }
+            if closed {
                 break;
             }
+            self.found.closures += 1;
+            self.spend(PER_CLOSURE);
+            self.history.close(&mut ideal, |_| false);
+            closed = true;
         }
         let mut waiting: Vec<EventId> =
             lists.iter().zip(&at).map(|((_, sites), &at)| EventId::new(sites[at].event as usize)).collect();
