@@ -5,24 +5,30 @@ use crate::facts::Facts;
 use crate::finding::{BugKind, Flags};
 use crate::hb;
 use crate::key::Key;
+use crate::left::spans;
 use crate::predict::{Options, Stop};
 use crate::syncp::{Wanted, sweep};
 use portent_order::Goal;
 use portent_trace::EventId;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
-/// Adds sync-preserving races and deadlocks at locations where the windows have no witness; tells the witnesses that the
-/// checker refused.
-pub(crate) fn add(
-    facts: &Facts<'_>,
-    options: &Options,
-    stop: &Stop<'_>,
-    groups: &mut FxHashMap<Key, Group>,
-) -> Vec<String> {
+/// What the sweep added.
+#[derive(Default)]
+pub(crate) struct Far {
+    /// Candidates of each kind that fit in no window and were found all the same.
+    pub(crate) found: [u64; 4],
+    /// Witnesses that the checker refused.
+    pub(crate) refused: Vec<String>,
+}
+
+/// Adds sync-preserving races and deadlocks at locations where the windows have no witness.
+pub(crate) fn add(facts: &Facts<'_>, options: &Options, stop: &Stop<'_>, groups: &mut FxHashMap<Key, Group>) -> Far {
+    let mut far = Far::default();
     let has = |kind| options.kinds.contains(&kind);
     let (races, deadlocks) = (has(BugKind::Race), has(BugKind::Deadlock));
     if !races && !deadlocks {
-        return Vec::new();
+        return far;
     }
     let known = |goal: &Goal| groups.get(&Key::of(facts, goal)).is_some_and(|group| group.witness.is_some());
     let stopped = || stop.why().is_some();
@@ -34,15 +40,16 @@ pub(crate) fn add(
     });
     let pairs: Vec<(EventId, EventId)> = pairs.collect();
     let ordered = hb::ordered(facts.trace, &pairs);
-    let mut refused = Vec::new();
+    let windows = spans(facts.trace.len(), options.window);
     for (goal, witness) in found {
         if stopped() {
             break;
         }
         if let Err(why) = facts.checker.check(options.model, &goal, &witness) {
-            refused.push(format!("sync-preserving witness of {goal:?} in {}: {why}", options.model));
+            far.refused.push(format!("sync-preserving witness of {goal:?} in {}: {why}", options.model));
             continue;
         }
+        far.found[BugKind::of(&goal) as usize] += u64::from(!fits(&windows, &goal));
         let beyond_hb = match &goal {
             Goal::Race { first, second } => ordered.contains(&(*first, *second)),
             _ => false,
@@ -59,5 +66,18 @@ pub(crate) fn add(
             std::collections::hash_map::Entry::Vacant(slot) => drop(slot.insert(group)),
         }
     }
-    refused
+    far
+}
+
+/// Whether one of the windows contains all events of a goal.
+fn fits(windows: &[Range<usize>], goal: &Goal) -> bool {
+    let events: &[EventId] = match goal {
+        Goal::Race { first, second } => &[*first, *second],
+        Goal::Deadlock { waiting } => waiting,
+        _ => return true,
+    };
+    let (first, last) = (events.iter().min(), events.iter().max());
+    let (Some(first), Some(last)) = (first, last) else { return true };
+    let best = windows[..windows.partition_point(|window| window.start <= first.index())].last();
+    best.is_some_and(|window| last.index() < window.end)
 }

@@ -233,10 +233,9 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
     let gathered = gathered.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     let mut prediction = Prediction::default();
     let (mut groups, done) = merge(gathered, &mut prediction);
-    if windows_in_all > 1 {
-        prediction.errors.extend(far::add(&facts, options, &stop, &mut groups));
-    }
+    let far = if windows_in_all > 1 { far::add(&facts, options, &stop, &mut groups) } else { far::Far::default() };
     let far_cut_short = windows_in_all > 1 && stop.why().is_some();
+    prediction.errors.extend(far.refused);
     prediction.stats.windows_in_all = windows_in_all as u64;
     let unfinished = prediction.stats.windows < prediction.stats.windows_in_all;
     let mut cut_short = None;
@@ -248,8 +247,9 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
             cut_short = cut_short.or(stop.why());
             prediction.incomplete.push(left.entry(kind, missed, why));
         }
-        if left.outside > 0 || !left.exact {
-            prediction.incomplete.push(left.entry(kind, left.outside, Why::Window));
+        let outside = left.outside.saturating_sub(u128::from(far.found[kind as usize]));
+        if outside > 0 || !left.exact {
+            prediction.incomplete.push(left.entry(kind, outside, Why::Window));
         }
     }
     prediction.partial = cut_short.or_else(|| stop.why().filter(|_| unfinished || far_cut_short));

@@ -104,6 +104,7 @@ impl Acquires {
             holders,
             path: Vec::new(),
             left: PATIENCE + PER_ACQUIRE * sites as u64,
+            unasked: 0,
             settled: FxHashSet::default(),
             found: Found { found: Vec::new(), closures: 0, complete: true },
         };
@@ -169,7 +170,9 @@ struct Walk<'a> {
     wanted: &'a Wanted<'a>,
     holders: FxHashMap<LockId, Vec<u32>>,
     path: Vec<u32>,
+    /// Steps left, and steps since somebody was asked whether to stop.
     left: u64,
+    unasked: u64,
     /// Cycles of locations that need no further look.
     settled: FxHashSet<Vec<LocId>>,
     found: Found,
@@ -181,8 +184,12 @@ impl Walk<'_> {
     }
     fn spend(&mut self, steps: u64) {
         self.left = self.left.saturating_sub(steps);
-        if self.left & 0xfff == 0 && (self.wanted.stop)() {
-            self.left = 0;
+        self.unasked += steps;
+        if self.unasked >= 4096 {
+            self.unasked = 0;
+            if (self.wanted.stop)() {
+                self.left = 0;
+            }
         }
         self.found.complete &= self.left > 0;
     }
@@ -200,6 +207,8 @@ impl Walk<'_> {
         }
         let lock = self.class(end).wanted.0;
         let holders = self.holders.get(&lock).map_or(0, Vec::len);
+        // Passing over a class is cheap, not free.
+        self.spend(holders as u64 / 16);
         for i in 0..holders {
             let next = self.holders[&lock][i];
             let class = *self.class(next);
