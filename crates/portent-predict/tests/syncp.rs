@@ -267,3 +267,30 @@ fn a_witness_keeps_the_observed_order_before_the_race() {
     let (begin, _) = witness.split();
     assert!(begin > 580 && witness.runs()[..100] == observed.runs()[..100]);
 }
+
+#[test]
+fn more_locations_than_lists_are_said_to_be_incomplete() {
+    let mut std = String::new();
+    for i in 0..100 {
+        std += &format!("T1|acq(l)|a\nT1|rel(l)|b\nT1|w(x)|{i}\n");
+    }
+    std += "T2|w(x)|last\n";
+    let trace = Trace::from_std(&std).unwrap();
+    let sweep = swept(&trace, Model::Reads);
+    assert!(!sweep.complete);
+    // Sixty-four have a list of their own; of the others the first hides the rest.
+    assert_eq!(sweep.found.len(), 65);
+    let checker = Checker::new(&trace);
+    assert!(sweep.found.iter().all(|(goal, witness)| checker.check(Model::Reads, goal, witness).is_ok()));
+}
+
+#[test]
+fn what_is_known_is_not_found_again_and_a_stop_is_a_stop() {
+    let trace = Trace::from_std("T1|w(x)|1\nT2|w(x)|2\nT1|w(y)|3\nT2|w(y)|4\n").unwrap();
+    let first = |goal: &Goal| matches!(goal, Goal::Race { first, .. } if first.index() == 0);
+    let wanted = Wanted { model: Model::Reads, races: true, deadlocks: true, known: &first, stop: &|| false };
+    let found: Vec<Goal> = sweep(&trace, &wanted).found.into_iter().map(|(goal, _)| goal).collect();
+    assert_eq!(found, [Goal::Race { first: EventId::new(2), second: EventId::new(3) }]);
+    let stopped = sweep(&trace, &Wanted { stop: &|| true, ..wanted });
+    assert!(stopped.found.is_empty() && !stopped.complete);
+}

@@ -29,7 +29,8 @@
 //!
 //! **What is missed.** Reorderings that swap critical sections, by definition: the window engine looks for those. Of one
 //! variable, thread and kind of access, locations beyond the first `PLACES` (races.rs) share a list, in which an access that
-//! races hides those after it; [`Sweep::complete`] says so, also of cycles beyond `PATIENCE` (deadlocks.rs).
+//! races hides those after it. Cycles beyond `PATIENCE` (deadlocks.rs), races beyond `MOST` (races.rs) and witnesses
+//! beyond `STEPS` events in all. [`Sweep::complete`] says so.
 
 mod deadlocks;
 mod history;
@@ -39,6 +40,9 @@ mod witness;
 
 use portent_order::{Goal, Model, Schedule};
 use portent_trace::Trace;
+
+/// How many events all witnesses together may have: making and checking them takes about a minute per billion.
+const STEPS: u64 = 1 << 32;
 
 /// What to look for.
 pub struct Wanted<'a> {
@@ -100,12 +104,14 @@ pub fn sweep(trace: &Trace, wanted: &Wanted<'_>) -> Sweep {
     }
     let mut witnesses = witness::Witnesses::new(trace, &history);
     let mut found = Vec::with_capacity(ideals.len());
+    let mut steps = 0;
     for (goal, clock) in ideals {
-        if (wanted.stop)() {
+        if (wanted.stop)() || steps > STEPS {
             complete = false;
             break;
         }
         let schedule = witnesses.schedule(&goal, &clock);
+        steps += schedule.len();
         found.push((goal, schedule));
     }
     Sweep { found, complete, closures, bytes }

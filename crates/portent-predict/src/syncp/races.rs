@@ -16,6 +16,9 @@ use rustc_hash::FxHashSet;
 /// How many source locations of one variable, thread and kind of access have a list of their own.
 pub(super) const PLACES: usize = 64;
 
+/// How many races are reported at most: more are of a trace without source locations.
+const MOST: usize = 20_000;
+
 /// An access that may still race with later ones: the latest of those that nothing separates.
 #[derive(Clone, Copy)]
 struct Entry {
@@ -124,6 +127,10 @@ impl Races {
 
     /// Looks for races of an access with earlier ones and keeps it for later ones.
     pub(super) fn visit(&mut self, trace: &Trace, past: &mut Past<'_>, access: Access, known: &dyn Fn(&Goal) -> bool) {
+        if self.found.len() >= MOST {
+            self.complete = false;
+            return;
+        }
         let Access { event, op, thread, variable } = access;
         let look = Look { trace, event, kind: Kind::of(thread, op), loc: trace.event(event).loc, known };
         let state = &mut self.variables[variable];
