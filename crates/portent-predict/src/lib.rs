@@ -2,8 +2,9 @@
 //!
 //! One module per kind of bug; each turns a window of a trace into goals, asks `portent-order` whether a reordering
 //! reaches them, and groups what is feasible by source location. [`predict`](predict()) cuts the trace into windows, spreads them over
-//! threads and puts the answers together, the same way whatever the number of threads. Nothing is dropped silently: what
-//! was not examined or not decided is in [`Prediction::incomplete`].
+//! threads and puts the answers together, the same way whatever the number of threads. Races and deadlocks further apart
+//! than a window are looked for by [`syncp`], over the whole trace. Nothing is dropped silently: what was not examined or
+//! not decided is in [`Prediction::incomplete`].
 //!
 //! ```
 //! use portent_predict::{Control, Options, predict};
@@ -22,6 +23,7 @@ mod ask;
 mod atomicity;
 mod deadlock;
 mod facts;
+mod far;
 mod finding;
 pub mod hb;
 mod key;
@@ -32,6 +34,7 @@ mod pane;
 mod predict;
 mod race;
 mod steps;
+pub mod syncp;
 
 pub use finding::{
     BugKind, Evidence, Finding, Flags, Form, Incomplete, MayRead, Place, Role, Why, Witness, WitnessType,

@@ -12,7 +12,7 @@ use crate::key::{Key, name_findings};
 use crate::left::{Left, spans};
 use crate::observed::relaxed_races;
 use crate::pane::Pane;
-use crate::{atomicity, deadlock, nondeterminism, race};
+use crate::{atomicity, deadlock, far, nondeterminism, race};
 use portent_order::engine::{Effort, Engine, Tiers, View};
 use portent_order::{Goal, Model};
 use portent_trace::{LocId, Trace};
@@ -232,7 +232,10 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
     });
     let gathered = gathered.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     let mut prediction = Prediction::default();
-    let (groups, done) = merge(gathered, &mut prediction);
+    let (mut groups, done) = merge(gathered, &mut prediction);
+    let far = if windows_in_all > 1 { far::add(&facts, options, &stop, &mut groups) } else { far::Far::default() };
+    let far_cut_short = windows_in_all > 1 && stop.why().is_some();
+    prediction.errors.extend(far.refused);
     prediction.stats.windows_in_all = windows_in_all as u64;
     let unfinished = prediction.stats.windows < prediction.stats.windows_in_all;
     let mut cut_short = None;
@@ -244,11 +247,12 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
             cut_short = cut_short.or(stop.why());
             prediction.incomplete.push(left.entry(kind, missed, why));
         }
-        if left.outside > 0 || !left.exact {
-            prediction.incomplete.push(left.entry(kind, left.outside, Why::Window));
+        let outside = left.outside.saturating_sub(u128::from(far.found[kind as usize]));
+        if outside > 0 || !left.exact {
+            prediction.incomplete.push(left.entry(kind, outside, Why::Window));
         }
     }
-    prediction.partial = cut_short.or_else(|| stop.why().filter(|_| unfinished));
+    prediction.partial = cut_short.or_else(|| stop.why().filter(|_| unfinished || far_cut_short));
     prediction.findings = findings(&facts, options.model, groups, &mut prediction.incomplete);
     prediction.incomplete.sort_by_key(|entry| (entry.kind, entry.why, entry.events.is_none(), entry.events.clone()));
     if has(BugKind::Race) {
