@@ -64,7 +64,7 @@ impl Key {
 }
 
 /// Starts a cycle at its least rotation.
-fn rotate_to_least<T: Ord + Clone>(cycle: &mut [T]) {
+pub(crate) fn rotate_to_least<T: Ord + Clone>(cycle: &mut [T]) {
     let rotated = |by: usize| cycle[by..].iter().chain(&cycle[..by]);
     let least = (0..cycle.len()).min_by(|&a, &b| rotated(a).cmp(rotated(b))).unwrap_or(0);
     cycle.rotate_left(least);

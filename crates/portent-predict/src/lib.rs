@@ -32,6 +32,7 @@ mod pane;
 mod predict;
 mod race;
 mod steps;
+pub mod stream;
 
 pub use finding::{
     BugKind, Evidence, Finding, Flags, Form, Incomplete, MayRead, Place, Role, Why, Witness, WitnessType,
