@@ -20,6 +20,7 @@
 
 mod ask;
 mod atomicity;
+mod combine;
 mod deadlock;
 mod facts;
 mod finding;
@@ -33,6 +34,7 @@ mod predict;
 mod race;
 mod steps;
 pub mod stream;
+mod sweep;
 
 pub use finding::{
     BugKind, Evidence, Finding, Flags, Form, Incomplete, MayRead, Place, Role, Why, Witness, WitnessType,

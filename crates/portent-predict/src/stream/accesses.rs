@@ -39,14 +39,14 @@ pub(super) struct Touch(u8);
 
 impl Touch {
     #[inline]
-    fn of(op: Op) -> Self {
+    pub(super) fn of(op: Op) -> Self {
         Touch(u8::from(op.writes()) | u8::from(op.is_atomic()) << 1)
     }
     #[inline]
     fn writes(self) -> bool {
         self.0 & 1 != 0
     }
-    fn races_with(self, other: Touch) -> bool {
+    pub(super) fn races_with(self, other: Touch) -> bool {
         (self.0 | other.0) & 1 != 0 && self.0 & other.0 & 2 == 0
     }
 }

@@ -18,8 +18,15 @@
 
 mod accesses;
 mod clocks;
+mod confirm;
+mod cuts;
 mod cycles;
+mod instances;
+mod past;
 mod states;
+
+pub(crate) use confirm::Tier;
+pub use confirm::Streamed;
 
 use crate::finding::BugKind;
 use accesses::{Accesses, Around, Standing, Wanted};
@@ -84,12 +91,26 @@ pub fn candidates(source: &mut dyn EventSource, kinds: &[BugKind]) -> Result<Can
 
 /// Finds the candidates of these kinds in a trace.
 pub fn candidates_of(trace: &Trace, kinds: &[BugKind]) -> Candidates {
+    candidates_until(trace, kinds, &|| false)
+}
+
+/// The same, until told to stop: then the candidates are not complete.
+fn candidates_until(trace: &Trace, kinds: &[BugKind], stop: &dyn Fn() -> bool) -> Candidates {
     let mut pass = Pass::new(kinds);
     let mut ended = trace.pairings().iter().peekable();
+    let mut stopped = false;
     for event in trace.events() {
+        if event.id.index() % (1 << 16) == 0 && stop() {
+            stopped = true;
+            break;
+        }
         pass.event(event, ended.next_if(|pairing| pairing.wake == event.id));
     }
-    pass.finish()
+    let mut candidates = pass.finish();
+    if stopped {
+        candidates.complete = [false; 4];
+    }
+    candidates
 }
 
 /// One pass, event by event.

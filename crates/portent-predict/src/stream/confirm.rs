@@ -1,0 +1,231 @@
+//! From candidates to findings: which instances of a group are asked about, in which windows, and what stays open.
+//!
+//! 1. Near instances, a few of each group, packed into windows; one round per instance, so that the answers do not
+//!    depend on the number of threads.
+//! 2. (In `predict`:) the windows that cover the trace, for groups that are still open.
+//! 3. Far instances of what is open then: in `sync` from a lock-free cut, at any distance and exact (`cuts`); in `reads`
+//!    in larger windows, up to [`STRETCH`] times as long.
+//!
+//! A group is settled if it has a finding, if no instance passes the filters of its model, or if all its instances fit
+//! in windows that were examined. All others are counted and shown.
+
+use super::cuts::{Cuts, Decided};
+use super::instances::{Fit, Instances, KEPT, collect};
+use super::{Candidate, Figures, candidates_until};
+use crate::facts::Facts;
+use crate::finding::{BugKind, Incomplete, Why};
+use crate::key::Key;
+use crate::left::spans;
+use crate::sweep::{Open, Sweeper, Task};
+use portent_order::{Goal, Model};
+use portent_trace::EventId;
+use rustc_hash::FxHashSet;
+use std::time::{Duration, Instant};
+
+/// How much longer than other windows those for far instances may be.
+const STRETCH: usize = 4;
+
+/// What the streaming tier did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Streamed {
+    /// What the pass over the events did.
+    pub figures: Figures,
+    /// Groups of candidates that the order engine found feasible.
+    pub confirmed: u64,
+    /// Groups that turned out to be impossible.
+    pub refuted: u64,
+    /// Groups that are neither.
+    pub open: u64,
+    /// How long finding instances and asking about them took, windows that cover the trace aside.
+    pub time: Duration,
+}
+
+struct Group {
+    candidate: Candidate,
+    kind: BugKind,
+    key: Key,
+    instances: Instances,
+    refuted: bool,
+}
+
+/// The streaming tier of a prediction, from its pass over the events to its last question.
+pub(crate) struct Tier {
+    groups: Vec<Group>,
+    complete: [bool; 4],
+    streamed: Streamed,
+}
+
+/// The first and the last event of a goal.
+fn extent(facts: &Facts<'_>, goal: &Goal) -> (EventId, EventId) {
+    let of = |events: &[EventId]| {
+        let low = events.iter().copied().min().unwrap_or(EventId::new(0));
+        (low, events.iter().copied().max().unwrap_or(low))
+    };
+    match *goal {
+        Goal::Race { first, second } => of(&[first, second]),
+        Goal::Atomicity { first, remote, second } => of(&[first, remote, second]),
+        Goal::Deadlock { ref waiting } => of(waiting),
+        Goal::LostWakeup { pairing } => {
+            let pairing = facts.trace.pairings()[pairing.index()];
+            of(&[pairing.sleep, pairing.notify, pairing.wake])
+        }
+        Goal::Nondeterminism { read, .. } => (read, read),
+        Goal::FinalValue { challenger, .. } => (challenger, challenger),
+    }
+}
+
+/// Windows of at most `len` events for the goals, each with as many of them as it holds; goals too long for one are left out.
+fn pack(facts: &Facts<'_>, goals: Vec<Goal>, len: usize, margin: usize) -> Vec<Task> {
+    let mut all: Vec<(usize, usize, Goal)> = goals
+        .into_iter()
+        .map(|goal| (extent(facts, &goal), goal))
+        .map(|((low, high), goal)| (low.index(), high.index() + 1, goal))
+        .filter(|(low, end, _)| end - low + margin <= len)
+        .collect();
+    all.sort_unstable();
+    let mut tasks: Vec<Task> = Vec::new();
+    for (low, end, goal) in all {
+        let end = (end + margin).min(facts.trace.len());
+        match tasks.last_mut() {
+            Some(Task { span, goals: Some(goals), .. }) if end <= span.start + len && low >= span.start => {
+                span.end = span.end.max(end);
+                goals.push(goal);
+            }
+            _ => {
+                let start = low.saturating_sub(margin).min(end.saturating_sub(1)).max(end.saturating_sub(len));
+                tasks.push(Task { span: start..end, fresh: start, goals: Some(vec![goal]) });
+            }
+        }
+    }
+    tasks
+}
+
+impl Tier {
+    /// Passes over the trace and asks about near instances.
+    pub(crate) fn start(sweeper: &mut Sweeper<'_, '_>) -> Self {
+        let started = Instant::now();
+        let facts = sweeper.facts;
+        let stop = || sweeper.stop.why().is_some();
+        let found = candidates_until(facts.trace, &sweeper.options.kinds, &stop);
+        let mut tier = Tier {
+            groups: Vec::with_capacity(found.groups.len()),
+            complete: found.complete,
+            streamed: Streamed { figures: found.figures, ..Streamed::default() },
+        };
+        let fit = Fit { len: sweeper.options.window.max(2), events: facts.trace.len() };
+        let instances = collect(facts, sweeper.options.model, &found.groups, fit, &stop);
+        // Interrupted: nothing is known of any of them.
+        let known = instances.is_some();
+        let instances = instances.unwrap_or_else(|| vec![Instances::unknown(); found.groups.len()]);
+        for (candidate, mut instances) in found.groups.into_iter().zip(instances) {
+            let (kind, key) = (BugKind::of(&candidate.goal), Key::of(facts, &candidate.goal));
+            let wait = matches!(candidate.goal, Goal::LostWakeup { .. });
+            if wait {
+                instances = Instances::unknown();
+            }
+            let refuted = known && !wait && instances.is_empty();
+            tier.groups.push(Group { candidate, kind, key, instances, refuted });
+        }
+        tier.note_far_waits(facts, fit.len);
+        let margin = fit.len / 8;
+        for round in 0..KEPT {
+            tier.round(sweeper, round, fit.len, margin);
+        }
+        tier.streamed.time = started.elapsed().saturating_sub(tier.streamed.figures.time);
+        tier
+    }
+
+    /// Waits are examined in the last window only: others are far.
+    fn note_far_waits(&mut self, facts: &Facts<'_>, window: usize) {
+        let last = spans(facts.trace.len(), window).pop().map_or(0, |span| span.start);
+        let mut far: FxHashSet<Key> = FxHashSet::default();
+        for (k, pairing) in facts.trace.pairings().iter().enumerate() {
+            if pairing.sleep.index() < last || pairing.notify.index() < last {
+                far.insert(Key::of(facts, &Goal::LostWakeup { pairing: portent_trace::PairingId::new(k) }));
+            }
+        }
+        for group in self.groups.iter_mut().filter(|g| matches!(g.candidate.goal, Goal::LostWakeup { .. })) {
+            group.instances.far = far.contains(&group.key);
+        }
+    }
+
+    /// Asks about one instance of each group that is still open.
+    fn round(&mut self, sweeper: &mut Sweeper<'_, '_>, round: usize, len: usize, margin: usize) {
+        let found = sweeper.found();
+        let open = self.groups.iter().filter(|group| !group.refuted && !found.contains(&group.key));
+        let goals: Vec<Goal> = open.filter_map(|group| group.instances.goals().nth(round).cloned()).collect();
+        let tasks = pack(sweeper.facts, goals, len, margin);
+        sweeper.sweep(&tasks, &Open::all());
+    }
+
+    /// What is worth asking about in the windows that cover the trace.
+    pub(crate) fn open(&self, sweeper: &Sweeper<'_, '_>) -> Open {
+        let found = sweeper.found();
+        let open = self.groups.iter().filter(|group| !group.refuted && !found.contains(&group.key));
+        Open::groups(open.map(|group| (group.kind, group.key.clone())))
+    }
+
+    /// Asks about far instances; then what is not settled is shown. `examined`: whether all windows were.
+    pub(crate) fn finish(mut self, sweeper: &mut Sweeper<'_, '_>, examined: bool) -> (Streamed, Vec<Incomplete>) {
+        let started = Instant::now();
+        match sweeper.options.model {
+            Model::Sync => self.ask_from_cuts(sweeper),
+            Model::Reads => {
+                let window = sweeper.options.window.max(2);
+                for round in 0..KEPT {
+                    self.round(sweeper, round, STRETCH * window, window / 8);
+                }
+            }
+        }
+        let found = sweeper.found();
+        let mut open = [0u64; 4];
+        for group in &self.groups {
+            if found.contains(&group.key) {
+                self.streamed.confirmed += 1;
+            } else if group.refuted || (examined && !group.instances.far) {
+                self.streamed.refuted += 1;
+            } else {
+                open[group.kind as usize] += 1;
+                self.streamed.open += 1;
+            }
+        }
+        let why = sweeper.stop.why().unwrap_or(Why::Window);
+        let kinds = BugKind::ALL.into_iter().filter(|&kind| kind != BugKind::Nondeterminism);
+        let shown = kinds.filter(|&kind| open[kind as usize] > 0 || !self.complete[kind as usize]);
+        let incomplete = shown.map(|kind| Incomplete {
+            kind,
+            events: None,
+            count: open[kind as usize],
+            at_least: !self.complete[kind as usize],
+            why,
+            what: format!("groups of {} candidates that were neither shown nor ruled out", kind.name()),
+        });
+        let incomplete = incomplete.collect();
+        self.streamed.time += started.elapsed();
+        (self.streamed, incomplete)
+    }
+
+    fn ask_from_cuts(&mut self, sweeper: &mut Sweeper<'_, '_>) {
+        let found = sweeper.found();
+        let open: Vec<usize> = (0..self.groups.len())
+            .filter(|&g| !self.groups[g].refuted && !found.contains(&self.groups[g].key))
+            .collect();
+        if open.is_empty() {
+            return;
+        }
+        let Some(cuts) = Cuts::new(sweeper.facts) else { return };
+        let mut shown = Vec::new();
+        for g in open {
+            for goal in self.groups[g].instances.goals() {
+                if sweeper.stop.why().is_some() {
+                    break;
+                }
+                if let Decided::Feasible(schedule) = cuts.decide(goal, sweeper.effort()) {
+                    shown.push((goal.clone(), schedule));
+                    break;
+                }
+            }
+        }
+        sweeper.adopt(shown);
+    }
+}
