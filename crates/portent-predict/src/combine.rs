@@ -39,6 +39,7 @@ pub(crate) fn merge(
                 kind: undecided.kind,
                 events: Some(undecided.events),
                 count: 1,
+                groups: false,
                 at_least: false,
                 why: Why::Budget,
                 what: undecided.what,
@@ -54,7 +55,7 @@ pub(crate) fn merge(
     for kind in BugKind::ALL.into_iter().filter(|&kind| more[kind as usize] > 0) {
         let what = format!("more {} candidates that were not decided", kind.name());
         let count = more[kind as usize];
-        prediction.incomplete.push(Incomplete { kind, events: None, count, at_least: false, why: Why::Budget, what });
+        prediction.incomplete.push(Incomplete { kind, events: None, count, groups: false, at_least: false, why: Why::Budget, what });
     }
     (groups, done)
 }
@@ -75,6 +76,7 @@ pub(crate) fn findings(
                 kind: BugKind::of(&goal),
                 events: Some(places(facts, &goal).iter().filter_map(|place| place.event).collect()),
                 count: instances,
+                groups: false,
                 at_least: !exact,
                 why: Why::Budget,
                 what: format!("{} that is feasible, but whose witness was not made", BugKind::of(&goal).name()),

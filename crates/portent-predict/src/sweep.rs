@@ -144,6 +144,9 @@ impl<'a, 't> Sweeper<'a, 't> {
 
     /// Examines the windows, whose starts must not go back. The result is how many of them it came to.
     pub(crate) fn sweep(&mut self, tasks: &[Task], open: &Open) -> usize {
+        if tasks.is_empty() {
+            return 0;
+        }
         let (facts, model) = (self.facts, self.options.model);
         let has = |kind| self.options.kinds.contains(&kind) && open.wants_kind(kind);
         let queue = Mutex::new(Queue {

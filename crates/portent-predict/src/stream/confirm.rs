@@ -10,7 +10,7 @@
 //! in windows that were examined. All others are counted and shown.
 
 use super::cuts::{Cuts, Decided};
-use super::instances::{Fit, Instances, KEPT, collect};
+use super::instances::{Fit, Instances, collect};
 use super::{Candidate, Figures, candidates_until};
 use crate::facts::Facts;
 use crate::finding::{BugKind, Incomplete, Why};
@@ -22,6 +22,8 @@ use portent_trace::EventId;
 use rustc_hash::FxHashSet;
 use std::time::{Duration, Instant};
 
+/// Instances that are asked about of a group whose first one is impossible.
+const TRIED: usize = 4;
 /// How much longer than other windows those for far instances may be.
 const STRETCH: usize = 4;
 
@@ -112,27 +114,46 @@ impl Tier {
             complete: found.complete,
             streamed: Streamed { figures: found.figures, ..Streamed::default() },
         };
-        let fit = Fit { len: sweeper.options.window.max(2), events: facts.trace.len() };
-        let instances = collect(facts, sweeper.options.model, &found.groups, fit, &stop);
-        // Interrupted: nothing is known of any of them.
-        let known = instances.is_some();
-        let instances = instances.unwrap_or_else(|| vec![Instances::unknown(); found.groups.len()]);
-        for (candidate, mut instances) in found.groups.into_iter().zip(instances) {
+        for candidate in found.groups {
             let (kind, key) = (BugKind::of(&candidate.goal), Key::of(facts, &candidate.goal));
-            let wait = matches!(candidate.goal, Goal::LostWakeup { .. });
-            if wait {
-                instances = Instances::unknown();
-            }
-            let refuted = known && !wait && instances.is_empty();
-            tier.groups.push(Group { candidate, kind, key, instances, refuted });
+            let instances = Instances::unknown();
+            tier.groups.push(Group { candidate, kind, key, instances, refuted: false });
         }
-        tier.note_far_waits(facts, fit.len);
-        let margin = fit.len / 8;
-        for round in 0..KEPT {
-            tier.round(sweeper, round, fit.len, margin);
+        tier.note_far_waits(facts, sweeper.options.window);
+        // Most groups are settled by the first instance: it need not be looked for in the whole trace.
+        for wanted in [1, TRIED] {
+            tier.seek(sweeper, wanted);
+            for round in 0..wanted {
+                tier.round(sweeper, round, sweeper.options.window.max(2), sweeper.options.window / 8);
+            }
         }
         tier.streamed.time = started.elapsed().saturating_sub(tier.streamed.figures.time);
         tier
+    }
+
+    /// Groups that are neither found nor refuted.
+    fn still_open(&self, sweeper: &Sweeper<'_, '_>) -> Vec<usize> {
+        let found = sweeper.found();
+        (0..self.groups.len()).filter(|&g| !self.groups[g].refuted && !found.contains(&self.groups[g].key)).collect()
+    }
+
+    /// Looks for instances of the groups that are still open.
+    fn seek(&mut self, sweeper: &Sweeper<'_, '_>, wanted: usize) {
+        let facts = sweeper.facts;
+        let fit = Fit { len: sweeper.options.window.max(2), events: facts.trace.len() };
+        let is_wait = |group: &Group| matches!(group.candidate.goal, Goal::LostWakeup { .. });
+        let mut open = self.still_open(sweeper);
+        open.retain(|&g| !is_wait(&self.groups[g]));
+        let candidates: Vec<Candidate> = open.iter().map(|&g| self.groups[g].candidate.clone()).collect();
+        if candidates.is_empty() {
+            return;
+        }
+        let stop = || sweeper.stop.why().is_some();
+        let Some(instances) = collect(facts, sweeper.options.model, &candidates, fit, wanted, &stop) else { return };
+        for (g, instances) in open.into_iter().zip(instances) {
+            self.groups[g].refuted = instances.is_empty();
+            self.groups[g].instances = instances;
+        }
     }
 
     /// Waits are examined in the last window only: others are far.
@@ -151,18 +172,17 @@ impl Tier {
 
     /// Asks about one instance of each group that is still open.
     fn round(&mut self, sweeper: &mut Sweeper<'_, '_>, round: usize, len: usize, margin: usize) {
-        let found = sweeper.found();
-        let open = self.groups.iter().filter(|group| !group.refuted && !found.contains(&group.key));
-        let goals: Vec<Goal> = open.filter_map(|group| group.instances.goals().nth(round).cloned()).collect();
+        let open = self.still_open(sweeper);
+        let instance = |&g: &usize| self.groups[g].instances.goals().nth(round).cloned();
+        let goals: Vec<Goal> = open.iter().filter_map(instance).collect();
         let tasks = pack(sweeper.facts, goals, len, margin);
         sweeper.sweep(&tasks, &Open::all());
     }
 
     /// What is worth asking about in the windows that cover the trace.
     pub(crate) fn open(&self, sweeper: &Sweeper<'_, '_>) -> Open {
-        let found = sweeper.found();
-        let open = self.groups.iter().filter(|group| !group.refuted && !found.contains(&group.key));
-        Open::groups(open.map(|group| (group.kind, group.key.clone())))
+        let open = self.still_open(sweeper);
+        Open::groups(open.iter().map(|&g| (self.groups[g].kind, self.groups[g].key.clone())))
     }
 
     /// Asks about far instances; then what is not settled is shown. `examined`: whether all windows were.
@@ -172,7 +192,7 @@ impl Tier {
             Model::Sync => self.ask_from_cuts(sweeper),
             Model::Reads => {
                 let window = sweeper.options.window.max(2);
-                for round in 0..KEPT {
+                for round in 0..TRIED {
                     self.round(sweeper, round, STRETCH * window, window / 8);
                 }
             }
@@ -196,6 +216,7 @@ impl Tier {
             kind,
             events: None,
             count: open[kind as usize],
+            groups: true,
             at_least: !self.complete[kind as usize],
             why,
             what: format!("groups of {} candidates that were neither shown nor ruled out", kind.name()),
@@ -206,10 +227,7 @@ impl Tier {
     }
 
     fn ask_from_cuts(&mut self, sweeper: &mut Sweeper<'_, '_>) {
-        let found = sweeper.found();
-        let open: Vec<usize> = (0..self.groups.len())
-            .filter(|&g| !self.groups[g].refuted && !found.contains(&self.groups[g].key))
-            .collect();
+        let open = self.still_open(sweeper);
         if open.is_empty() {
             return;
         }

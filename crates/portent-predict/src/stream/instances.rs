@@ -12,8 +12,8 @@ use portent_order::{Goal, Model};
 use portent_trace::{Event, EventId, LocId, Op, VarId};
 use rustc_hash::FxHashMap;
 
-/// Instances kept of each group.
-pub(super) const KEPT: usize = 3;
+/// Between how many events groups that have enough are left out of the search.
+const PRUNE: usize = 1 << 12;
 /// Cycles looked at for one acquire.
 const CYCLES: usize = 64;
 
@@ -116,9 +116,9 @@ struct Spots {
 }
 
 impl Spots {
-    fn of(groups: &[Candidate]) -> Self {
+    fn of(groups: &[Candidate], found: &[Instances]) -> Self {
         let mut spots = Spots::default();
-        for (g, group) in groups.iter().enumerate() {
+        for (g, group) in groups.iter().enumerate().filter(|(g, _)| !found[*g].full) {
             match (&group.goal, &group.places[..]) {
                 (Goal::Race { .. }, &[a, b]) => {
                     spots.races.entry(a).or_default().push((b, g));
@@ -149,6 +149,8 @@ struct Search<'a, 't> {
     groups: &'a [Candidate],
     found: Vec<Instances>,
     open: usize,
+    /// Instances to keep of each group.
+    wanted: usize,
     near: usize,
     fit: Fit,
     past: Past<'t>,
@@ -160,21 +162,25 @@ struct Search<'a, 't> {
     last_free: Vec<EventId>,
 }
 
-/// The instances of each group, in a model. `stop` ends the search early: what is not found then is not known.
+/// Up to `wanted` instances of each group, in a model. `stop` ends the search early: what is not found then is not known.
 pub(crate) fn collect(
     facts: &Facts<'_>,
     model: Model,
     groups: &[Candidate],
     fit: Fit,
+    wanted: usize,
     stop: &dyn Fn() -> bool,
 ) -> Option<Vec<Instances>> {
     let trace = facts.trace;
-    let spots = Spots::of(groups);
+    let found = vec![Instances::default(); groups.len()];
+    let mut spots = Spots::of(groups, &found);
+    let mut searched = groups.len();
     let mut search = Search {
         facts,
         groups,
-        found: vec![Instances::default(); groups.len()],
+        found,
         open: groups.len(),
+        wanted,
         near: fit.len / 2,
         fit,
         past: Past::new(trace, model),
@@ -185,8 +191,14 @@ pub(crate) fn collect(
         last_free: vec![EventId::new(0); trace.threads()],
     };
     for event in trace.events() {
-        if event.id.index() % (1 << 16) == 0 && stop() {
-            return None;
+        if event.id.index().is_multiple_of(PRUNE) {
+            if stop() {
+                return None;
+            }
+            if search.open < searched {
+                searched = search.open;
+                spots = Spots::of(groups, &search.found);
+            }
         }
         match event.op {
             Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => {
@@ -223,8 +235,8 @@ impl Search<'_, '_> {
         }
         let at = instances.kept.partition_point(|(known, ..)| *known <= rank);
         instances.kept.insert(at, (rank, signature, goal));
-        instances.kept.truncate(KEPT);
-        if !instances.full && instances.kept.len() == KEPT && !instances.kept[KEPT - 1].0.0 {
+        instances.kept.truncate(self.wanted);
+        if !instances.full && instances.kept.len() == self.wanted && !instances.kept[self.wanted - 1].0.0 {
             // What else there is, near or far, is not known.
             (instances.full, instances.far) = (true, true);
             self.open -= 1;
