@@ -55,7 +55,15 @@ pub(crate) fn merge(
     for kind in BugKind::ALL.into_iter().filter(|&kind| more[kind as usize] > 0) {
         let what = format!("more {} candidates that were not decided", kind.name());
         let count = more[kind as usize];
-        prediction.incomplete.push(Incomplete { kind, events: None, count, groups: false, at_least: false, why: Why::Budget, what });
+        prediction.incomplete.push(Incomplete {
+            kind,
+            events: None,
+            count,
+            groups: false,
+            at_least: false,
+            why: Why::Budget,
+            what,
+        });
     }
     (groups, done)
 }

@@ -11,8 +11,8 @@ use crate::key::Key;
 use crate::pane::Pane;
 use crate::predict::{Control, Options};
 use crate::{atomicity, deadlock, nondeterminism, race};
-use portent_order::{Goal, Schedule};
 use portent_order::engine::{Effort, Engine, Tiers, View};
+use portent_order::{Goal, Schedule};
 use portent_trace::{EventId, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -132,7 +132,12 @@ struct Queue<'q, 't, V> {
 }
 
 impl<'a, 't> Sweeper<'a, 't> {
-    pub(crate) fn new(facts: &'a Facts<'t>, options: &'a Options, control: &'a Control<'a>, stop: &'a Stop<'a>) -> Self {
+    pub(crate) fn new(
+        facts: &'a Facts<'t>,
+        options: &'a Options,
+        control: &'a Control<'a>,
+        stop: &'a Stop<'a>,
+    ) -> Self {
         let (known, outcomes) = (Known::default(), BTreeMap::new());
         Sweeper { facts, options, control, stop, known, next: 0, outcomes }
     }
@@ -215,7 +220,20 @@ impl<'a, 't> Sweeper<'a, 't> {
 
     /// Takes in what another pass found: goals with schedules that reach them. Each is checked first.
     pub(crate) fn adopt(&mut self, found: Vec<(Goal, Schedule)>) {
-        let mut outcome = Outcome::default();
+        let mut rejected = Vec::new();
+        let mut checked = Vec::new();
+        for (goal, schedule) in found {
+            match self.facts.checker.check(self.options.model, &goal, &schedule) {
+                Ok(()) => checked.push((goal, schedule)),
+                Err(why) => rejected.push(format!("witness of {goal:?} in {}: {why}", self.options.model)),
+            }
+        }
+        self.take(checked, rejected);
+    }
+
+    /// Takes in goals with schedules that the checker has accepted, and complaints about others.
+    pub(crate) fn take(&mut self, found: Vec<(Goal, Schedule)>, rejected: Vec<String>) {
+        let mut outcome = Outcome { rejected, ..Outcome::default() };
         let trace = self.facts.trace;
         let races = found.iter().filter_map(|(goal, _)| match *goal {
             Goal::Race { first, second } => Some((first, second)),
@@ -223,15 +241,10 @@ impl<'a, 't> Sweeper<'a, 't> {
         });
         let beyond_hb = ordered_pairs(trace, races);
         for (goal, schedule) in found {
-            match self.facts.checker.check(self.options.model, &goal, &schedule) {
-                Ok(()) => {
-                    let beyond_hb = matches!(goal, Goal::Race { first, second } if beyond_hb.contains(&(first, second)));
-                    let (key, flags) = (Key::of(self.facts, &goal), Flags { beyond_hb, ..Flags::default() });
-                    let group = Group::new(goal, flags, Some(schedule));
-                    outcome.groups.entry(key).or_insert(group);
-                }
-                Err(why) => outcome.rejected.push(format!("witness of {goal:?} in {}: {why}", self.options.model)),
-            }
+            let beyond_hb = matches!(goal, Goal::Race { first, second } if beyond_hb.contains(&(first, second)));
+            let (key, flags) = (Key::of(self.facts, &goal), Flags { beyond_hb, ..Flags::default() });
+            outcome.done[BugKind::of(&goal) as usize] += 1;
+            outcome.groups.entry(key).or_insert_with(|| Group::new(goal, flags, Some(schedule)));
         }
         self.outcomes.insert(self.next, (outcome, Tiers::default()));
         self.next += 1;

@@ -187,7 +187,8 @@ fn small_windows_and_the_streaming_tier_find_nothing_false_and_say_what_is_open(
         }
     }
     assert!(not_examined > 1_000);
-    let share = |model: Model| missed[model as usize] as f64 / (found_in_all[model as usize] + missed[model as usize]) as f64;
+    let share =
+        |model: Model| missed[model as usize] as f64 / (found_in_all[model as usize] + missed[model as usize]) as f64;
     println!("found {found_in_all:?}, missed {missed:?}, open groups {open}");
     assert!(share(Model::Sync) < 0.01 && share(Model::Reads) < 0.1, "found {found_in_all:?}, missed {missed:?}");
 }

@@ -74,16 +74,7 @@ impl Standing {
 
     pub(super) fn new() -> Self {
         let cache = vec![(u32::MAX, 0); Self::CACHE];
-        Standing {
-            era: 1,
-            state: FREE,
-            block: 0,
-            blocks: 0,
-            last_free: 0,
-            trail: Vec::new(),
-            overflown: false,
-            cache,
-        }
+        Standing { era: 1, state: FREE, block: 0, blocks: 0, last_free: 0, trail: Vec::new(), overflown: false, cache }
     }
     /// Another lock state, from event number `now` on.
     pub(super) fn enter(&mut self, state: State, now: u32) {
@@ -300,21 +291,20 @@ impl Accesses {
 
     /// The first access of a thread from a place.
     #[cold]
-    fn meet(&mut self, around: &mut Around<'_>, local: usize, x: usize, (place, touch): (LocId, Touch), event: EventId) {
+    fn meet(
+        &mut self,
+        around: &mut Around<'_>,
+        local: usize,
+        x: usize,
+        (place, touch): (LocId, Touch),
+        event: EventId,
+    ) {
         let entries = &mut self.locals[local].entries;
         if entries.len() >= PLACES {
             self.dropped += 1;
             return;
         }
-        entries.push(Entry {
-            place,
-            touch,
-            era: 0,
-            firsts: 0,
-            state: State::MAX,
-            segment: 0,
-            settled: (0, 0),
-        });
+        entries.push(Entry { place, touch, era: 0, firsts: 0, state: State::MAX, segment: 0, settled: (0, 0) });
         let at = entries.len() - 1;
         self.locals[local].records.push(Record::default());
         self.renew(around, local, at, x, event);
@@ -383,8 +373,12 @@ impl Accesses {
                         Some(pair) => pair.2 = segment,
                         None => pairs.push((first, state, segment)),
                     }
-                    let last =
-                        Last { thread: *thread as u32, time: clocks.time(*thread), first: since, event: event.index() as u32 };
+                    let last = Last {
+                        thread: *thread as u32,
+                        time: clocks.time(*thread),
+                        first: since,
+                        event: event.index() as u32,
+                    };
                     let since = self.locals[local].firsts[i].clock.clone();
                     self.record_pair(states, x, (places, both_write, state), last, &since);
                 }

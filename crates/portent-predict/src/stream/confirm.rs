@@ -1,16 +1,18 @@
 //! From candidates to findings: which instances of a group are asked about, in which windows, and what stays open.
 //!
-//! 1. Near instances, a few of each group, packed into windows; one round per instance, so that the answers do not
+//! 1. What was observed. Then, in `sync`, the first instances of each group, from a lock-free cut, at any distance and
+//!    exact (`cuts`); in `reads`, near instances, packed into windows; one round per instance, so that the answers do not
 //!    depend on the number of threads.
 //! 2. (In `predict`:) the windows that cover the trace, for groups that are still open.
-//! 3. Far instances of what is open then: in `sync` from a lock-free cut, at any distance and exact (`cuts`); in `reads`
-//!    in larger windows, up to [`STRETCH`] times as long.
+//! 3. In `reads`, far instances of what is open then: in the observed order of what they need (`project`), and in larger
+//!    windows, up to [`STRETCH`] times as long.
 //!
 //! A group is settled if it has a finding, if no instance passes the filters of its model, or if all its instances fit
 //! in windows that were examined. All others are counted and shown.
 
 use super::cuts::{Cuts, Decided};
 use super::instances::{Fit, Instances, collect};
+use super::project::{observed, project};
 use super::{Candidate, Figures, candidates_until};
 use crate::facts::Facts;
 use crate::finding::{BugKind, Incomplete, Why};
@@ -123,8 +125,14 @@ impl Tier {
         // Most groups are settled by the first instance: it need not be looked for in the whole trace.
         for wanted in [1, TRIED] {
             tier.seek(sweeper, wanted);
-            for round in 0..wanted {
-                tier.round(sweeper, round, sweeper.options.window.max(2), sweeper.options.window / 8);
+            tier.show_observed(sweeper);
+            match sweeper.options.model {
+                Model::Sync => tier.ask_from_cuts(sweeper),
+                Model::Reads => {
+                    for round in 0..wanted {
+                        tier.round(sweeper, round, sweeper.options.window.max(2), sweeper.options.window / 8);
+                    }
+                }
             }
         }
         tier.streamed.time = started.elapsed().saturating_sub(tier.streamed.figures.time);
@@ -188,13 +196,11 @@ impl Tier {
     /// Asks about far instances; then what is not settled is shown. `examined`: whether all windows were.
     pub(crate) fn finish(mut self, sweeper: &mut Sweeper<'_, '_>, examined: bool) -> (Streamed, Vec<Incomplete>) {
         let started = Instant::now();
-        match sweeper.options.model {
-            Model::Sync => self.ask_from_cuts(sweeper),
-            Model::Reads => {
-                let window = sweeper.options.window.max(2);
-                for round in 0..TRIED {
-                    self.round(sweeper, round, STRETCH * window, window / 8);
-                }
+        if sweeper.options.model == Model::Reads {
+            self.guess(sweeper);
+            let window = sweeper.options.window.max(2);
+            for round in 0..TRIED {
+                self.round(sweeper, round, STRETCH * window, window / 8);
             }
         }
         let found = sweeper.found();
@@ -224,6 +230,31 @@ impl Tier {
         let incomplete = incomplete.collect();
         self.streamed.time += started.elapsed();
         (self.streamed, incomplete)
+    }
+
+    /// Violations that happened need no engine.
+    fn show_observed(&mut self, sweeper: &mut Sweeper<'_, '_>) {
+        let open = self.still_open(sweeper);
+        let best = |&g: &usize| self.groups[g].instances.goals().next().cloned();
+        let found = observed(sweeper.facts, sweeper.options.model, open.iter().filter_map(best).collect());
+        sweeper.take(found, Vec::new());
+    }
+
+    /// Tries the observed order of what the instances need.
+    fn guess(&mut self, sweeper: &mut Sweeper<'_, '_>) {
+        let stop = || sweeper.stop.why().is_some();
+        for round in 0..TRIED {
+            let open = self.still_open(sweeper);
+            let instance = |&g: &usize| self.groups[g].instances.goals().nth(round).cloned();
+            let goals: Vec<Goal> = open.iter().filter_map(instance).collect();
+            if goals.is_empty() || stop() {
+                return;
+            }
+            let schedules = project(sweeper.facts, sweeper.options.model, &goals, &stop);
+            let found = goals.into_iter().zip(schedules).filter_map(|(goal, schedule)| Some((goal, schedule?)));
+            let found = found.collect();
+            sweeper.take(found, Vec::new());
+        }
     }
 
     fn ask_from_cuts(&mut self, sweeper: &mut Sweeper<'_, '_>) {

@@ -52,7 +52,11 @@ impl Pasts {
         let list = &self.threads[thread];
         let known = list.partition_point(|(from, _)| *from < count);
         if let Some((_, past)) = known.checked_sub(1).map(|at| &list[at]) {
-            cut.iter_mut().zip(past.iter()).enumerate().filter(|(t, _)| *t != thread).for_each(|(_, (a, b))| *a = (*a).max(*b));
+            cut.iter_mut()
+                .zip(past.iter())
+                .enumerate()
+                .filter(|(t, _)| *t != thread)
+                .for_each(|(_, (a, b))| *a = (*a).max(*b));
         }
         cut[thread] = cut[thread].max(count);
     }
@@ -194,7 +198,8 @@ impl<'a, 't> Cuts<'a, 't> {
         if left > LEFT {
             return Decided::Unknown;
         }
-        let ranges = (0..threads).flat_map(|t| self.program(t)[cut[t] as usize..to[t].max(cut[t]) as usize].iter().copied());
+        let ranges =
+            (0..threads).flat_map(|t| self.program(t)[cut[t] as usize..to[t].max(cut[t]) as usize].iter().copied());
         let mut events: Vec<EventId> = ranges.collect();
         events.sort_unstable();
         let view = View::after_cut(self.facts.trace, events);

@@ -159,7 +159,9 @@ impl Walk<'_> {
         }
         let holders = self.holders;
         for &next in holders.get(&(self.classes[end as usize].wanted >> 1)).into_iter().flatten() {
-            if next > start && self.waits_for(end, next) && (0..self.path.len()).all(|i| self.can_meet(self.path[i], next))
+            if next > start
+                && self.waits_for(end, next)
+                && (0..self.path.len()).all(|i| self.can_meet(self.path[i], next))
             {
                 self.path.push(next);
                 self.extend();

@@ -3,7 +3,7 @@
 //! One more pass, this time for the groups that are still open only, and with the past of the model that is asked for
 //! (`past`). For each group it keeps a few instances, near ones first, in different threads and under different locks;
 //! it stops early when every group has enough. A group without any is impossible in that model: the past is exact where
-//! it says no, and so are common locks. For the others it notes whether an instance lies too far apart for any window.
+//! it says no, and so are common locks. For the others it notes whether an instance may lie too far apart for any window.
 
 use super::past::{Cut, Past};
 use super::{Candidate, accesses::Touch};
@@ -61,28 +61,49 @@ impl Instances {
     }
 }
 
-/// Near ones in observed order, then the others by distance.
-type Rank = (bool, usize);
+/// How good an instance is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// It happened so; earlier is better, because checking a schedule takes as long as it is.
+    Observed(usize),
+    /// Its events are near each other, or (in `sync`) distance does not matter.
+    Near(usize),
+    /// By distance.
+    Far(usize),
+}
 /// Threads, locks and variable.
 type Signature = [u32; 5];
+
+/// An instance that was met.
+struct Offer {
+    group: usize,
+    signature: Signature,
+    goal: Goal,
+    /// Its first and its last event.
+    span: (EventId, EventId),
+    /// Whether the same group has instances that fit in no window.
+    far: bool,
+}
 
 /// Accesses or acquires of one thread with the same operation and locks.
 struct Class {
     thread: usize,
     touch: Touch,
     held: u32,
-    /// Positions and events.
-    history: Vec<(u32, EventId)>,
+    first: EventId,
+    /// Position and event.
+    last: (u32, EventId),
 }
 
-impl Class {
-    fn last(&self) -> (u32, EventId) {
-        self.history[self.history.len() - 1]
-    }
-    /// The first event at or after a position.
-    fn from(&self, position: u32) -> Option<EventId> {
-        let at = self.history.partition_point(|(p, _)| *p < position);
-        self.history.get(at).map(|(_, event)| *event)
+/// Notes the latest of its class, and moves the class to the front: who is looking for near ones can stop early.
+fn note(classes: &mut Vec<Class>, class: Class) {
+    let same = |c: &Class| (c.thread, c.touch, c.held) == (class.thread, class.touch, class.held);
+    match classes.iter().position(same) {
+        Some(at) => {
+            classes[at].last = class.last;
+            classes[..=at].rotate_right(1);
+        }
+        None => classes.insert(0, class),
     }
 }
 
@@ -96,11 +117,14 @@ struct Firsts {
     parted: Option<(EventId, Cut)>,
 }
 
-/// Pairs of one thread: position of e2, e1s, e2. Which of them write is the same for all.
+/// Pairs of one thread. Which of them write is the same for all.
 struct Pairs {
     thread: usize,
     writes: [bool; 2],
-    history: Vec<(u32, [EventId; 2], EventId)>,
+    /// e1 of the first pair.
+    first: EventId,
+    /// Of the last pair: position of e2, e1s, e2.
+    last: (u32, [EventId; 2], EventId),
 }
 
 /// Which groups a place has to do with.
@@ -151,11 +175,15 @@ struct Search<'a, 't> {
     open: usize,
     /// Instances to keep of each group.
     wanted: usize,
+    /// Whether distance does not matter.
+    anywhere: bool,
     near: usize,
     fit: Fit,
     past: Past<'t>,
     accesses: FxHashMap<(VarId, LocId), Vec<Class>>,
-    acquires: FxHashMap<LocId, Vec<Class>>,
+    acquires: FxHashMap<(LocId, Op), Vec<Class>>,
+    /// What was acquired at a place: nearly always one lock.
+    wanted_at: FxHashMap<LocId, Vec<Op>>,
     blocks: FxHashMap<(usize, VarId), (u32, Vec<Firsts>)>,
     pairs: FxHashMap<(VarId, LocId, LocId), Vec<Pairs>>,
     /// When each thread last held no lock: the acquire that ended it.
@@ -181,11 +209,14 @@ pub(crate) fn collect(
         found,
         open: groups.len(),
         wanted,
+        // The first one that comes will do at first; those that are asked about later had better be near.
+        anywhere: model == Model::Sync && wanted == 1,
         near: fit.len / 2,
         fit,
         past: Past::new(trace, model),
         accesses: FxHashMap::default(),
         acquires: FxHashMap::default(),
+        wanted_at: FxHashMap::default(),
         blocks: FxHashMap::default(),
         pairs: FxHashMap::default(),
         last_free: vec![EventId::new(0); trace.threads()],
@@ -223,11 +254,32 @@ pub(crate) fn collect(
 }
 
 impl Search<'_, '_> {
-    fn offer(&mut self, g: usize, signature: Signature, goal: Goal, (low, high): (EventId, EventId)) {
-        let instances = &mut self.found[g];
+    fn rank(&self, goal: &Goal, (low, high): (EventId, EventId)) -> Rank {
         let distance = high.index() - low.index();
-        let rank = if distance <= self.near { (false, low.index()) } else { (true, distance) };
-        instances.far |= !self.fit.holds(low, high);
+        match goal {
+            Goal::Atomicity { first, remote, second } if first < remote && remote < second => {
+                Rank::Observed(high.index())
+            }
+            _ if self.anywhere || distance <= self.near => Rank::Near(high.index()),
+            _ => Rank::Far(distance),
+        }
+    }
+
+    /// Whether a group can still do with an instance whose earliest event is this, now that `now` comes.
+    #[inline]
+    fn wants(&self, g: usize, low: EventId, now: EventId) -> bool {
+        let instances = &self.found[g];
+        match instances.kept.last() {
+            _ if !instances.far || instances.kept.len() < self.wanted => true,
+            Some((Rank::Far(distance), ..)) => now.index() - low.index() < *distance,
+            _ => true,
+        }
+    }
+
+    fn offer(&mut self, Offer { group, signature, goal, span, far }: Offer) {
+        let rank = self.rank(&goal, span);
+        let instances = &mut self.found[group];
+        instances.far |= far || !self.fit.holds(span.0, span.1);
         match instances.kept.iter().position(|(_, known, _)| *known == signature) {
             Some(at) if instances.kept[at].0 <= rank => return,
             Some(at) => drop(instances.kept.remove(at)),
@@ -236,7 +288,8 @@ impl Search<'_, '_> {
         let at = instances.kept.partition_point(|(known, ..)| *known <= rank);
         instances.kept.insert(at, (rank, signature, goal));
         instances.kept.truncate(self.wanted);
-        if !instances.full && instances.kept.len() == self.wanted && !instances.kept[self.wanted - 1].0.0 {
+        let enough = instances.kept.len() == self.wanted;
+        if !instances.full && enough && !matches!(instances.kept.last(), Some((Rank::Far(_), ..))) {
             // What else there is, near or far, is not known.
             (instances.full, instances.far) = (true, true);
             self.open -= 1;
@@ -248,55 +301,52 @@ impl Search<'_, '_> {
         let (facts, t, loc) = (self.facts, event.thread.index(), event.loc);
         let held = facts.held_set(event.id);
         let mut offers = Vec::new();
-        for &(partner, g) in spots.races.get(&loc).into_iter().flatten() {
-            if self.found[g].full {
+        for &(partner, group) in spots.races.get(&loc).into_iter().flatten() {
+            if self.found[group].full {
                 continue;
             }
             for class in self.accesses.get(&(x, partner)).into_iter().flatten() {
-                let (position, first) = class.last();
-                let bound = self.past.of(t, class.thread);
+                let (position, first) = class.last;
+                if !self.wants(group, first, event.id) {
+                    break;
+                }
                 if class.thread == t
-                    || position < bound
+                    || position < self.past.of(t, class.thread)
                     || !class.touch.races_with(Touch::of(event.op))
                     || facts.share_a_lock(first, event.id)
                 {
                     continue;
                 }
                 let signature = [class.thread as u32, t as u32, class.held, held, x.index() as u32];
-                let far = class.from(bound).is_some_and(|a| !self.fit.holds(a, event.id));
-                offers.push((g, signature, Goal::Race { first, second: event.id }, (first, event.id), far));
+                let far = !self.fit.holds(class.first, event.id);
+                let goal = Goal::Race { first, second: event.id };
+                offers.push(Offer { group, signature, goal, span: (first, event.id), far });
             }
         }
-        for &(one, two, g) in spots.remotes.get(&loc).into_iter().flatten() {
-            if self.found[g].full {
+        for &(one, two, group) in spots.remotes.get(&loc).into_iter().flatten() {
+            if self.found[group].full {
                 continue;
             }
             for pairs in self.pairs.get(&(x, one, two)).into_iter().flatten() {
-                let Some(&(position, firsts, second)) = pairs.history.last() else { continue };
-                let bound = self.past.of(t, pairs.thread);
-                if pairs.thread == t || position < bound {
+                let (position, firsts, second) = pairs.last;
+                if !self.wants(group, second, event.id) {
+                    break;
+                }
+                if pairs.thread == t || position < self.past.of(t, pairs.thread) {
                     continue;
                 }
-                let from = pairs.history.partition_point(|(p, ..)| *p < bound);
-                let far = pairs.history.get(from).is_some_and(|(_, e1, _)| !self.fit.holds(e1[0], event.id));
+                let far = !self.fit.holds(pairs.first, event.id);
                 for (i, &first) in firsts.iter().enumerate() {
                     let remote = event.id;
                     if conflicting(facts, first, remote, second) && (i == 0 || first != firsts[0]) {
                         let signature = [pairs.thread as u32, t as u32, i as u32, held, x.index() as u32];
                         let goal = Goal::Atomicity { first, remote, second };
-                        offers.push((g, signature, goal, (first, remote), far));
+                        offers.push(Offer { group, signature, goal, span: (first, remote), far });
                     }
                 }
             }
         }
-        self.make(offers);
-    }
-
-    fn make(&mut self, offers: Vec<(usize, Signature, Goal, (EventId, EventId), bool)>) {
-        for (g, signature, goal, span, far) in offers {
-            self.found[g].far |= far;
-            self.offer(g, signature, goal, span);
-        }
+        offers.into_iter().for_each(|offer| self.offer(offer));
     }
 
     /// As the second access of a block, and as what later events find.
@@ -339,8 +389,8 @@ impl Search<'_, '_> {
     fn second(&mut self, spots: &Spots, event: Event, x: VarId, blocks: &[Firsts], free: bool) {
         let (facts, t, second) = (self.facts, event.thread.index(), event.id);
         let mut offers = Vec::new();
-        for &(one, remote_place, g) in spots.seconds.get(&event.loc).into_iter().flatten() {
-            if self.found[g].full {
+        for &(one, remote_place, group) in spots.seconds.get(&event.loc).into_iter().flatten() {
+            if self.found[group].full {
                 continue;
             }
             for firsts in blocks.iter().filter(|firsts| firsts.place == one) {
@@ -348,45 +398,45 @@ impl Search<'_, '_> {
                 let apart = free || latest.0 < self.last_free[t];
                 let parted = if apart { latest } else { firsts.parted.as_ref().unwrap_or(earliest) };
                 for class in self.accesses.get(&(x, remote_place)).into_iter().flatten() {
-                    if class.thread == t || !conflicting(facts, earliest.0, class.last().1, second) {
+                    let (last, remote) = class.last;
+                    if !self.wants(group, remote, second) {
+                        break;
+                    }
+                    if class.thread == t || !conflicting(facts, earliest.0, remote, second) {
                         continue;
                     }
-                    let (last, remote) = class.last();
-                    let from = class.from(earliest.1[class.thread]);
-                    let far = from.is_some_and(|f| !self.fit.holds(f.min(earliest.0), second));
+                    let far = !self.fit.holds(class.first.min(earliest.0), second);
                     for (i, (first, cut)) in [parted, latest, earliest].into_iter().enumerate() {
                         if remote > *first || last >= cut[class.thread] {
                             let signature = [t as u32, class.thread as u32, i as u32, class.held, x.index() as u32];
                             let goal = Goal::Atomicity { first: *first, remote, second };
-                            offers.push((g, signature, goal, (remote.min(*first), second), far));
+                            offers.push(Offer { group, signature, goal, span: (remote.min(*first), second), far });
                         }
                     }
                 }
                 let writes = [firsts.writes, event.op.writes()];
                 let lists = self.pairs.entry((x, one, event.loc)).or_default();
-                let pair = (self.past.position(t), [parted.0, latest.0], second);
-                match lists.iter_mut().find(|pairs| pairs.thread == t && pairs.writes == writes) {
-                    Some(pairs) if pairs.history.last().is_some_and(|last| last.2 == second) => {}
-                    Some(pairs) => pairs.history.push(pair),
-                    None => lists.push(Pairs { thread: t, writes, history: vec![pair] }),
+                let last = (self.past.position(t), [parted.0, latest.0], second);
+                match lists.iter().position(|pairs| pairs.thread == t && pairs.writes == writes) {
+                    Some(at) => {
+                        lists[at].last = last;
+                        lists[..=at].rotate_right(1);
+                    }
+                    None => lists.insert(0, Pairs { thread: t, writes, first: earliest.0, last }),
                 }
             }
         }
-        self.make(offers);
+        offers.into_iter().for_each(|offer| self.offer(offer));
     }
 
     fn remember(&mut self, spots: &Spots, event: Event, x: VarId) {
         if !spots.races.contains_key(&event.loc) && !spots.remotes.contains_key(&event.loc) {
             return;
         }
-        let (t, touch) = (event.thread.index(), Touch::of(event.op));
-        let held = self.facts.held_set(event.id);
-        let now = (self.past.position(t), event.id);
+        let (thread, touch) = (event.thread.index(), Touch::of(event.op));
+        let (held, last) = (self.facts.held_set(event.id), (self.past.position(thread), event.id));
         let classes = self.accesses.entry((x, event.loc)).or_default();
-        match classes.iter_mut().find(|c| (c.thread, c.touch, c.held) == (t, touch, held)) {
-            Some(class) => class.history.push(now),
-            None => classes.push(Class { thread: t, touch, held, history: vec![now] }),
-        }
+        note(classes, Class { thread, touch, held, first: event.id, last });
     }
 
     fn acquire(&mut self, spots: &Spots, event: Event) {
@@ -408,31 +458,26 @@ impl Search<'_, '_> {
                 given_up.extend((left == 0).then_some(g));
             }
         }
-        self.make(offers);
+        offers.into_iter().for_each(|offer| self.offer(offer));
         given_up.into_iter().for_each(|g: usize| self.found[g].given_up = true);
-        let held = self.facts.held_set(event.id);
-        let now = (self.past.position(t), event.id);
-        let Op::Acquire(lock, mode) = event.op else { return };
-        let classes = self.acquires.entry(event.loc).or_default();
-        let same = |c: &&mut Class| {
-            c.thread == t && c.held == held && self.facts.trace.op(c.last().1) == Op::Acquire(lock, mode)
-        };
-        match classes.iter_mut().find(same) {
-            Some(class) => class.history.push(now),
-            None => classes.push(Class { thread: t, touch: Touch::of(event.op), held, history: vec![now] }),
+        let (held, last) = (self.facts.held_set(event.id), (self.past.position(t), event.id));
+        let ops = self.wanted_at.entry(event.loc).or_default();
+        if !ops.contains(&event.op) {
+            ops.push(event.op);
         }
+        let classes = self.acquires.entry((event.loc, event.op)).or_default();
+        note(classes, Class { thread: t, touch: Touch::of(event.op), held, first: event.id, last });
     }
 
     /// Cycles that end with the acquire that comes now, `chosen[0]`, at place `at`.
-    #[allow(clippy::type_complexity)] // What is offered.
     fn around(
         &self,
         places: &[LocId],
         at: usize,
         chosen: &mut Vec<EventId>,
         left: &mut usize,
-        g: usize,
-        offers: &mut Vec<(usize, Signature, Goal, (EventId, EventId), bool)>,
+        group: usize,
+        offers: &mut Vec<Offer>,
     ) {
         let (facts, trace) = (self.facts, self.facts.trace);
         let (now, end) = (chosen[0], chosen[chosen.len() - 1]);
@@ -453,22 +498,23 @@ impl Search<'_, '_> {
                 let sets = |i: usize| waiting.get(i).map_or(0, |&e| facts.held_set(e));
                 let signature = [threads(0), threads(1), threads(2), sets(0), sets(1)];
                 let low = waiting[0];
-                offers.push((g, signature, Goal::Deadlock { waiting }, (low, now), false));
+                offers.push(Offer { group, signature, goal: Goal::Deadlock { waiting }, span: (low, now), far: false });
             }
             return;
         }
         let t = trace.thread(now).index();
-        for class in self.acquires.get(&places[(at + chosen.len()) % places.len()]).into_iter().flatten() {
-            let (position, event) = class.last();
-            let bound = self.past.of(t, class.thread);
+        let place = places[(at + chosen.len()) % places.len()];
+        let ops = self.wanted_at.get(&place).into_iter().flatten();
+        for class in ops.filter_map(|&op| self.acquires.get(&(place, op))).flatten() {
+            let (position, event) = class.last;
             let fits = chosen.iter().all(|&c| trace.thread(c).index() != class.thread && !facts.share_a_lock(c, event));
-            if fits && position >= bound && waits_for(end, event) {
+            if fits && position >= self.past.of(t, class.thread) && waits_for(end, event) {
                 chosen.push(event);
                 let before = offers.len();
-                self.around(places, at, chosen, left, g, offers);
+                self.around(places, at, chosen, left, group, offers);
                 chosen.pop();
-                let far = class.from(bound).is_some_and(|a| !self.fit.holds(a, now));
-                offers[before..].iter_mut().for_each(|offer| offer.4 |= far);
+                let far = !self.fit.holds(class.first, now);
+                offers[before..].iter_mut().for_each(|offer| offer.far |= far);
             }
         }
     }

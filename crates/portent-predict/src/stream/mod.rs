@@ -23,10 +23,11 @@ mod cuts;
 mod cycles;
 mod instances;
 mod past;
+mod project;
 mod states;
 
-pub(crate) use confirm::Tier;
 pub use confirm::Streamed;
+pub(crate) use confirm::Tier;
 
 use crate::finding::BugKind;
 use accesses::{Accesses, Around, Standing, Wanted};
@@ -216,7 +217,10 @@ impl Pass {
             complete[BugKind::Deadlock as usize] = all.complete && cycles.dropped == 0;
             let cycle = |(places, waiting)| Candidate { goal: Goal::Deadlock { waiting }, places };
             groups.extend(all.cycles.into_iter().map(cycle));
-            let wait = |(places, pairing): ([LocId; 3], _)| Candidate { goal: Goal::LostWakeup { pairing }, places: places.into() };
+            let wait = |(places, pairing): ([LocId; 3], _)| Candidate {
+                goal: Goal::LostWakeup { pairing },
+                places: places.into(),
+            };
             groups.extend(self.early.into_iter().map(wait));
             figures.keys += cycles.len() as u64;
             figures.dropped += cycles.dropped;

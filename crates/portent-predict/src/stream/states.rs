@@ -140,9 +140,8 @@ impl States {
         }
         let (one, two) = (&self.all[a as usize], &self.all[b as usize]);
         let took = |since: &[Hold], held: Hold| since.iter().any(|&taken| conflict(taken, held));
-        let apart = |x: &Holding, y: &Holding| {
-            conflict(x.hold, y.hold) || (took(&x.since, y.hold) && took(&y.since, x.hold))
-        };
+        let apart =
+            |x: &Holding, y: &Holding| conflict(x.hold, y.hold) || (took(&x.since, y.hold) && took(&y.since, x.hold));
         !one.iter().any(|x| two.iter().any(|y| apart(x, y)))
     }
 
