@@ -74,22 +74,46 @@ impl<'t> Checker<'t> {
     /// Whether `witness` is a reordering of the trace in `model` that reaches `goal`.
     pub fn check(&self, model: Model, goal: &Goal, witness: &Schedule) -> Result<(), Rejected> {
         self.is_a_goal(goal).map_err(|why| Rejected { step: 0, why: format!("not a goal: {why}") })?;
-        let mut replay = Replay {
-            checker: self,
-            model,
-            position: vec![0; self.program.len()],
-            when: HashMap::new(),
-            memory: vec![Writer::Init; self.trace.variables()],
-            holders: vec![Vec::new(); self.trace.locks()],
-            sent: vec![0; self.trace.tokens()],
-            stopped: vec![false; self.program.len()],
-        };
+        let mut replay = Replay::new(self, model);
         let mut step = 0;
         for thread in witness.steps() {
             replay.execute(thread, goal, step).map_err(|why| Rejected { step, why })?;
             step += 1;
         }
         replay.reached(goal).map_err(|why| Rejected { step, why })
+    }
+
+    /// Whether the observed order, up to their last event, reaches each of these goals: one replay for all. Only violations
+    /// of atomicity can be reached so and still be news; everything else is refused.
+    pub fn check_observed(&self, model: Model, goals: &[Goal]) -> Vec<Result<(), Rejected>> {
+        let nothing = Goal::Deadlock { waiting: Vec::new() };
+        let mut replay = Replay::new(self, model);
+        let ends = goals.iter().filter_map(|goal| match goal {
+            Goal::Atomicity { second, .. } => Some(second.index() + 1),
+            _ => None,
+        });
+        let end = ends.max().unwrap_or(0).min(self.trace.len());
+        let mut step = 0;
+        let mut failed = None;
+        while failed.is_none() && (step as usize) < end {
+            let event = EventId::new(step as usize);
+            let next = replay.next(self.trace.thread(event)) == Some(event);
+            let done = ensure(next, "not the next event")
+                .and_then(|()| replay.execute(self.trace.thread(event), &nothing, step));
+            failed = done.err().map(|why| Rejected { step, why });
+            step += 1;
+        }
+        let reached = |goal: &Goal| {
+            if let Some(failed) = &failed {
+                return Err(failed.clone());
+            }
+            let refuse = |why: String| Rejected { step, why };
+            self.is_a_goal(goal).map_err(|why| refuse(format!("not a goal: {why}")))?;
+            let Goal::Atomicity { first, remote, second } = *goal else { return Err(refuse("not asked here".into())) };
+            // Each event was executed at the step of its number.
+            ensure(first < remote && remote < second, "the remote access is not between the two").map_err(refuse)
+        };
+        goals.iter().map(reached).collect()
     }
 
     /// Whether the goal's events are of the right kind at all.
@@ -147,7 +171,19 @@ fn ensure(holds: bool, otherwise: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise.into()) }
 }
 
-impl Replay<'_, '_> {
+impl<'c, 't> Replay<'c, 't> {
+    fn new(checker: &'c Checker<'t>, model: Model) -> Self {
+        Replay {
+            checker,
+            model,
+            position: vec![0; checker.program.len()],
+            when: HashMap::new(),
+            memory: vec![Writer::Init; checker.trace.variables()],
+            holders: vec![Vec::new(); checker.trace.locks()],
+            sent: vec![0; checker.trace.tokens()],
+            stopped: vec![false; checker.program.len()],
+        }
+    }
     fn next(&self, thread: ThreadId) -> Option<EventId> {
         self.checker.program[thread.index()].get(self.position[thread.index()]).copied()
     }

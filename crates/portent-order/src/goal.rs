@@ -153,6 +153,14 @@ impl Schedule {
             _ => self.runs.push(Run { thread, steps: 1 }),
         }
     }
+    /// Appends a number of events of `thread`.
+    pub fn push_run(&mut self, thread: ThreadId, steps: u32) {
+        match self.runs.last_mut() {
+            Some(run) if run.thread == thread && run.steps <= u32::MAX - steps => run.steps += steps,
+            _ if steps > 0 => self.runs.push(Run { thread, steps }),
+            _ => {}
+        }
+    }
     fn parts(&self) -> impl Iterator<Item = Run> {
         let begin = self.begin.iter().flat_map(|begin| begin.runs.iter());
         begin.chain(&self.runs).copied()

@@ -7,7 +7,7 @@
 use crate::facts::Facts;
 use crate::finding::{BugKind, Flags, Why, places};
 use crate::key::Key;
-use crate::predict::{Known, Stop};
+use crate::sweep::{Known, Open, Stop};
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Goal, Model, Schedule, Verdict};
 use rustc_hash::FxHashMap;
@@ -100,6 +100,8 @@ pub(crate) struct Asker<'a, 'v, 't> {
     /// Groups that have a witness, and the number of this window.
     pub(crate) known: &'a Known,
     pub(crate) window: usize,
+    /// What is worth asking.
+    pub(crate) open: &'a Open,
 }
 
 impl Asker<'_, '_, '_> {

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// Finds the violations that the window owns, in one sweep of the engine.
 pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
-    let (facts, stop) = (pane.facts, asker.stop);
+    let (facts, stop, open) = (pane.facts, asker.stop, asker.open);
     let found = RefCell::new(Gathered::default());
     let mut undecided = Vec::new();
     let mut spared = 0;
@@ -26,6 +26,9 @@ pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
         asker.effort,
         &|| stop.why().is_some(),
         &mut |triple| {
+            if !open.wants(facts, &goal(triple)) {
+                return false;
+            }
             let enough = found.borrow_mut().has_enough(facts, &goal(triple));
             spared += u64::from(enough);
             !enough

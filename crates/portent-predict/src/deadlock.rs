@@ -124,7 +124,9 @@ pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
         if asker.stopped().is_some() {
             return;
         }
-        asker.ask(goal, |_| Flags::default());
+        if asker.open.wants(pane.facts, &goal) {
+            asker.ask(goal, |_| Flags::default());
+        }
     }
 }
 
@@ -152,7 +154,10 @@ fn pick(
         let mut waiting = chosen.clone();
         let lowest = (0..waiting.len()).min_by_key(|&i| waiting[i]).unwrap_or(0);
         waiting.rotate_left(lowest);
-        asker.ask(Goal::Deadlock { waiting }, |_| Flags::default());
+        let goal = Goal::Deadlock { waiting };
+        if asker.open.wants(pane.facts, &goal) {
+            asker.ask(goal, |_| Flags::default());
+        }
         return true;
     };
     for &event in *list {

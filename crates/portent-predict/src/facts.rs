@@ -103,6 +103,10 @@ impl<'t> Facts<'t> {
     pub(crate) fn held(&self, event: EventId) -> &[(LockId, Mode)] {
         &self.sets[self.held[event.index()] as usize]
     }
+    /// The number of that set of locks: equal numbers, equal sets.
+    pub(crate) fn held_set(&self, event: EventId) -> u32 {
+        self.held[event.index()]
+    }
     /// Whether the two events' threads hold a common lock, at least one of them exclusively.
     pub(crate) fn share_a_lock(&self, a: EventId, b: EventId) -> bool {
         let other = self.held(b);

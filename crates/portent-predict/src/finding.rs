@@ -262,8 +262,10 @@ pub struct Incomplete {
     pub kind: BugKind,
     /// The input events, if it is one candidate.
     pub events: Option<Vec<u32>>,
-    /// How many candidates.
+    /// How many candidates, or groups of candidates.
     pub count: u64,
+    /// Whether `count` counts groups of candidates at the same places.
+    pub groups: bool,
     /// Whether there may be more than `count`.
     pub at_least: bool,
     /// Why.

@@ -71,6 +71,6 @@ impl Left {
             Why::Interrupted => format!("{} candidates not examined before the interruption", kind.name()),
         };
         let count = u64::try_from(count).unwrap_or(u64::MAX);
-        Incomplete { kind, events: None, count, at_least: !self.exact, why, what }
+        Incomplete { kind, events: None, count, groups: false, at_least: !self.exact, why, what }
     }
 }

@@ -21,6 +21,7 @@
 
 mod ask;
 mod atomicity;
+mod combine;
 mod deadlock;
 mod facts;
 mod far;
@@ -34,6 +35,8 @@ mod pane;
 mod predict;
 mod race;
 mod steps;
+pub mod stream;
+mod sweep;
 pub mod syncp;
 
 pub use finding::{

@@ -1,10 +1,11 @@
 //! Races of the observed order itself: what a happens-before detector reports, as findings.
 
+use crate::combine::sort_and_name;
 use crate::facts::Facts;
 use crate::finding::{BugKind, Evidence, Finding, Flags, Role, event_place};
 use crate::hb;
 use crate::key::Key;
-use crate::predict::{Prediction, Stats, sort_and_name};
+use crate::predict::{Prediction, Stats};
 use portent_order::Model;
 use portent_trace::{Op, Trace};
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// Finds all races that the window owns, in one sweep of the engine.
 pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
-    let (facts, trace, stop) = (pane.facts, pane.facts.trace, asker.stop);
+    let (facts, trace, stop, open) = (pane.facts, pane.facts.trace, asker.stop, asker.open);
     let mut found = Gathered::default();
     let mut undecided = Vec::new();
     let before = asker.engine.tiers().queries;
@@ -18,6 +18,7 @@ pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
         EventId::new(pane.fresh),
         asker.effort,
         &|| stop.why().is_some(),
+        &mut |first, second| open.wants(facts, &Goal::Race { first, second }),
         &mut |first, second, feasible| {
             let goal = Goal::Race { first, second };
             if feasible == Some(true) {

@@ -119,15 +119,6 @@ fn random_traces_get_exactly_the_findings_that_brute_force_finds() {
     }
 }
 
-fn bug_kind(kind: Kind) -> BugKind {
-    match kind {
-        Kind::Race => BugKind::Race,
-        Kind::Nondeterminism | Kind::FinalValue => BugKind::Nondeterminism,
-        Kind::Atomicity => BugKind::Atomicity,
-        Kind::Deadlock | Kind::LostWakeup => BugKind::Deadlock,
-    }
-}
-
 /// Whether a window of a trace contains a candidate whole.
 fn fits(trace: &Trace, goal: &Goal, span: std::ops::Range<usize>) -> bool {
     let has = |e: EventId| span.contains(&e.index());
@@ -149,46 +140,55 @@ fn fits(trace: &Trace, goal: &Goal, span: std::ops::Range<usize>) -> bool {
     }
 }
 
+/// Which candidates of nondeterminism fit in no window.
+fn outside(trace: &Trace, window: usize) -> u64 {
+    let starts = (0..trace.len()).step_by(window / 2);
+    let spans: Vec<_> = starts.map(|s| s..(s + window).min(trace.len())).collect();
+    let stop = spans.iter().position(|s| s.end == trace.len()).unwrap();
+    let goals = [Kind::Nondeterminism, Kind::FinalValue].into_iter().flat_map(|kind| brute::candidates(trace, kind));
+    goals.filter(|goal| !spans[..=stop].iter().any(|span| fits(trace, goal, span.clone()))).count() as u64
+}
+
 #[test]
-fn small_windows_find_a_subset_and_count_what_fits_in_none() {
+fn small_windows_and_the_streaming_tier_find_nothing_false_and_say_what_is_open() {
     let shapes: Vec<TinyShape> = TinyShape::all().collect();
-    let (mut not_examined, mut found_far) = (0, 0);
-    for seed in 0..2_000u64 {
+    let (mut found_in_all, mut missed, mut open, mut not_examined) = ([0u64; 2], [0u64; 2], 0, 0);
+    for seed in 0..6_000u64 {
         let shape = &shapes[seed as usize % shapes.len()];
         let trace = tiny(seed, shape);
         let model = Model::ALL[seed as usize / shapes.len() % 2];
-        for window in [3, 6] {
+        let busy = trace.events().any(|event| matches!(event.op, portent_trace::Op::Busy(..)));
+        for window in [4, 6] {
+            if trace.len() <= window {
+                continue;
+            }
             let story = || format!("seed {seed} in {model}, window {window}\n{}", tiny_std(seed, shape));
             let prediction = predicted(&trace, model, window, 1);
             assert_eq!(prediction.errors, [] as [String; 0], "{}", story());
             let found = answers(&trace, &prediction);
+            let shown = |kind: BugKind| {
+                let entries = prediction.incomplete.iter().filter(|entry| entry.kind == kind);
+                assert!(entries.clone().all(|entry| entry.why == Why::Window), "{}", story());
+                entries.map(|entry| entry.count).sum::<u64>()
+            };
             for (kind, tuples) in truth(&trace, model) {
                 assert!(found[kind].is_subset(&tuples), "{kind}: {}", story());
+                let kind_of_bug = BugKind::ALL.into_iter().find(|k| k.name() == kind);
+                let Some(bug) = kind_of_bug.filter(|bug| *bug != BugKind::Nondeterminism) else { continue };
+                let lost = (tuples.len() - found[kind].len()) as u64;
+                found_in_all[model as usize] += found[kind].len() as u64;
+                missed[model as usize] += lost;
+                // From lock-free cuts `sync` is exact at any distance; failed tries are left to windows.
+                assert!(model == Model::Reads || busy || lost == 0, "{kind} lost: {}", story());
+                open += shown(bug);
             }
-            let mut outside: BTreeMap<BugKind, u64> = BugKind::ALL.into_iter().map(|kind| (kind, 0)).collect();
-            for kind in Kind::ALL {
-                for goal in brute::candidates(&trace, kind) {
-                    let starts = (0..trace.len()).step_by(window / 2);
-                    let mut spans = starts.map(|s| s..(s + window).min(trace.len()));
-                    let stop = spans.clone().position(|s| s.end == trace.len()).unwrap();
-                    let inside = spans.by_ref().take(stop + 1).any(|span| fits(&trace, &goal, span));
-                    // The sweep over the whole trace finds some of those that fit in no window.
-                    let known = found[kind_key(kind)].contains(&tuple(&trace, &goal));
-                    found_far += u64::from(known && !inside);
-                    *outside.entry(bug_kind(kind)).or_default() += u64::from(!inside && !known);
-                }
-            }
-            let shown: BTreeMap<BugKind, u64> = BugKind::ALL
-                .into_iter()
-                .map(|kind| {
-                    let entries = prediction.incomplete.iter().filter(|entry| entry.kind == kind);
-                    assert!(entries.clone().all(|entry| entry.why == Why::Window), "{}", story());
-                    (kind, entries.map(|entry| entry.count).sum())
-                })
-                .collect();
-            assert_eq!(shown, outside, "{}", story());
-            not_examined += shown.values().sum::<u64>();
+            assert_eq!(shown(BugKind::Nondeterminism), outside(&trace, window), "{}", story());
+            not_examined += shown(BugKind::Nondeterminism);
         }
     }
-    assert!(not_examined > 1_000 && found_far > 1_000, "{not_examined} {found_far}");
+    assert!(not_examined > 1_000);
+    let share =
+        |model: Model| missed[model as usize] as f64 / (found_in_all[model as usize] + missed[model as usize]) as f64;
+    println!("found {found_in_all:?}, missed {missed:?}, open groups {open}");
+    assert!(share(Model::Sync) < 0.01 && share(Model::Reads) < 0.1, "found {found_in_all:?}, missed {missed:?}");
 }

@@ -116,12 +116,21 @@ pub fn summary(report: &Report) -> String {
     for (_, entry) in &report.incomplete {
         let more = if entry.at_least { "at least " } else { "" };
         let number = format!("{more}{}", counted(entry.count, "candidate"));
+        let kind = entry.kind.name();
         text.push_str(&match (&entry.events, entry.why) {
+            (None, why) if entry.groups && entry.count == 0 => {
+                format!("not examined ({}): more groups of {kind} candidates than could be told apart\n", why.name())
+            }
+            (None, why) if entry.groups => format!(
+                "not examined ({}): {more}{} of {kind} candidates, neither shown nor ruled out\n",
+                why.name(),
+                counted(entry.count, "group")
+            ),
             (Some(_), why) => format!("not decided ({}): {}\n", why.name(), line(&entry.what)),
             (None, Why::Window) => {
-                format!("not examined (window): {number} of kind {} whose events fit in no window\n", entry.kind.name())
+                format!("not examined (window): {number} of kind {kind} whose events fit in no window\n")
             }
-            (None, why) => format!("not examined ({}): {number} of kind {}\n", why.name(), entry.kind.name()),
+            (None, why) => format!("not examined ({}): {number} of kind {kind}\n", why.name()),
         });
     }
     text
@@ -130,7 +139,24 @@ pub fn summary(report: &Report) -> String {
 /// What the prediction cost, as a table.
 pub fn stats(stats: &Stats) -> String {
     let tiers = &stats.tiers;
-    let rows = [
+    let mut rows = Vec::new();
+    if let Some(streamed) = &stats.streamed {
+        let figures = &streamed.figures;
+        let seconds = |time: std::time::Duration| format!("{:.3} s", time.as_secs_f64());
+        rows.extend([
+            ("events streamed", count(figures.events)),
+            ("  lock states", count(figures.lock_states)),
+            ("  keys", count(figures.keys)),
+            ("  not told apart", count(figures.dropped)),
+            ("  time", seconds(figures.time)),
+            ("candidate groups", count(figures.groups.iter().sum())),
+            ("  confirmed", count(streamed.confirmed)),
+            ("  refuted", count(streamed.refuted)),
+            ("  not examined", count(streamed.open)),
+            ("  time", seconds(streamed.time)),
+        ]);
+    }
+    rows.extend([
         ("windows", format!("{} of {}", count(stats.windows), count(stats.windows_in_all))),
         ("candidates", count(stats.candidates)),
         ("  spared, group has enough", count(stats.spared)),
@@ -144,6 +170,6 @@ pub fn stats(stats: &Stats) -> String {
         ("conflicts", count(tiers.conflicts)),
         ("clauses reused", count(tiers.clauses)),
         ("time", format!("{:.3} s", stats.time.as_secs_f64())),
-    ];
+    ]);
     rows.iter().map(|(name, value)| format!("{name:<28} {value:>14}\n")).collect()
 }

@@ -32,7 +32,7 @@ impl Engine<'_, '_> {
     ) -> bool {
         let w = self.window;
         let from = from.index().saturating_sub(w.first) as u32;
-        let event = |node: Node| EventId::new(w.first + node as usize);
+        let event = |node: Node| w.event(node);
         for chain in 0..w.chains {
             let clean = self.saturation.mark();
             for &second in &w.chain[chain] {
@@ -72,7 +72,7 @@ impl Engine<'_, '_> {
         answer: &mut dyn FnMut(Triple, Option<bool>),
     ) {
         let w = self.window;
-        let event = |node: Node| EventId::new(w.first + node as usize);
+        let event = |node: Node| w.event(node);
         let op = |node: Node| w.trace.op(event(node));
         let (chain, place) = (w.chain_of[second as usize] as usize, w.place[second as usize]);
         if let Some(before) = w.before(second)

@@ -21,10 +21,11 @@ pub use atomicity::Triple;
 pub use reads::Answered;
 
 use crate::goal::{Goal, Model, Schedule, Verdict};
-use portent_trace::{ThreadId, Trace};
+use portent_trace::{EventId, ThreadId, Trace};
 use saturate::{Mark, Saturation};
 use search::{Found, Limits, Search};
 use simulate::{Order, Simulator};
+use std::ops::Range;
 use std::time::Instant;
 use target::Target;
 use window::{BASE, Node, Prefix, Window};
@@ -95,15 +96,31 @@ impl<'t> View<'t> {
     /// The windows of `len` events that overlap by half and cover the trace.
     pub fn windows(trace: &'t Trace, model: Model, len: usize) -> impl Iterator<Item = View<'t>> {
         let len = len.max(2);
-        let mut prefix = Prefix::default();
         let mut next = Some(0);
-        std::iter::from_fn(move || {
+        let spans = std::iter::from_fn(move || {
             let first = next?;
-            prefix.advance(trace, first);
-            let window = Window::open(trace, model, &prefix, len);
             next = (first + len < trace.len()).then_some(first + len / 2);
-            Some(View { window })
+            Some(first..first + len)
+        });
+        Self::spans(trace, model, spans)
+    }
+    /// The windows of these spans of events; their starts must not go back.
+    pub fn spans(
+        trace: &'t Trace,
+        model: Model,
+        spans: impl Iterator<Item = Range<usize>>,
+    ) -> impl Iterator<Item = View<'t>> {
+        let mut prefix = Prefix::default();
+        spans.map(move |span| {
+            debug_assert!(span.start >= prefix.done, "spans go forward");
+            prefix.advance(trace, span.start.min(trace.len()));
+            View { window: Window::open(trace, model, &prefix, span.end.saturating_sub(span.start)) }
         })
+    }
+    /// Just these events, ascending, in `sync`: those that remain of each thread after a cut that is closed under
+    /// must-order and leaves no lock held (SEMANTICS §4). Schedules begin at the cut.
+    pub fn after_cut(trace: &'t Trace, events: Vec<EventId>) -> Self {
+        View { window: Window::of(trace, events) }
     }
     /// The events it covers.
     pub fn span(&self) -> Span {

@@ -14,13 +14,14 @@ impl Engine<'_, '_> {
     /// Answers, for every two conflicting accesses of the window that are not both atomic, whether they race. Calls back, the
     /// earlier event first, with `Some(true)` for yes and `None` for "not decided in the budget"; all others are infeasible.
     ///
-    /// Only pairs whose later event is `from` or after it count. Between accesses it asks `stop` whether to go on; the result
+    /// Only pairs whose later event is `from` or after it count, and of these only those that are `wanted`. Between accesses it asks `stop` whether to go on; the result
     /// says whether it came to the end.
     pub fn answer_races(
         &mut self,
         from: EventId,
         effort: Effort,
         stop: &dyn Fn() -> bool,
+        wanted: &mut dyn FnMut(EventId, EventId) -> bool,
         answer: &mut dyn FnMut(EventId, EventId, Option<bool>),
     ) -> bool {
         let w = self.window;
@@ -37,23 +38,25 @@ impl Engine<'_, '_> {
                     self.saturation.undo(&clean);
                     return false;
                 }
-                self.races_of(access, x, from, effort, answer);
+                self.races_of(access, x, from, effort, wanted, answer);
             }
             self.saturation.undo(&clean);
         }
         true
     }
 
+    #[allow(clippy::too_many_arguments)] // One question and its two callbacks.
     fn races_of(
         &mut self,
         access: Node,
         x: u32,
         from: Node,
         effort: Effort,
+        wanted: &mut dyn FnMut(EventId, EventId) -> bool,
         answer: &mut dyn FnMut(EventId, EventId, Option<bool>),
     ) {
         let w = self.window;
-        let event = |node: Node| EventId::new(w.first + node as usize);
+        let event = |node: Node| w.event(node);
         let op = |node: Node| -> Op { w.trace.op(event(node)) };
         let (chain, place, mine) = (w.chain_of[access as usize] as usize, w.place[access as usize], op(access));
         if let Some(before) = w.before(access)
@@ -75,7 +78,7 @@ impl Engine<'_, '_> {
                 let theirs = op(partner);
                 let racy = mine.conflicts_with(theirs) && !(mine.is_atomic() && theirs.is_atomic());
                 let (one, two) = (access.min(partner), access.max(partner));
-                if !racy || two < from {
+                if !racy || two < from || !wanted(event(one), event(two)) {
                     continue;
                 }
                 let mut target = Target::new(w);

@@ -114,7 +114,7 @@ impl Engine<'_, '_> {
                 }
                 let mark = self.saturation.mark();
                 target.last = Some((x, writer));
-                let event = EventId::new(w.first + writer as usize);
+                let event = w.event(writer);
                 match self.settle_from(&mark, &target, effort) {
                     Settled::Order { .. } => answer(event, Some(true)),
                     Settled::OutOfBudget => answer(event, None),
@@ -162,7 +162,7 @@ impl Engine<'_, '_> {
             return;
         }
         let mut tell = |writer: u32, settled: Settled| {
-            let event = |node: Node| EventId::new(w.first + node as usize);
+            let event = |node: Node| w.event(node);
             let writer = if writer == BASE { w.base_writer(x) } else { Writer::Event(event(writer)) };
             match settled {
                 Settled::Order { .. } => answer(event(read), writer, Some(true)),

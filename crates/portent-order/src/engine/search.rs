@@ -10,7 +10,7 @@ use super::target::Target;
 use super::theory::{OrderTheory, Outcome};
 use super::window::{Act, BASE, NONE, Node, Wait, Window};
 use batsat::{Callbacks, Lit, Solver, SolverInterface, SolverOpts, Var, lbool};
-use portent_trace::{EventId, Op, Reach};
+use portent_trace::{Op, Reach};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -464,7 +464,7 @@ fn disturbs(w: &Window<'_>, node: Node, sleep: Node) -> bool {
     if w.act[node as usize] != Act::Notify {
         return false;
     }
-    let event = |n: Node| EventId::new(w.first + n as usize);
+    let event = |n: Node| w.event(n);
     let (Op::Notify(on, reach), Op::Sleep(condition)) = (w.trace.op(event(node)), w.trace.op(event(sleep))) else {
         return false;
     };

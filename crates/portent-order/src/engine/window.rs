@@ -126,6 +126,8 @@ pub(crate) struct Window<'t> {
     pub model: Model,
     /// First event.
     pub first: usize,
+    /// The events, where they are not simply those from the first on; ascending.
+    chosen: Option<Vec<EventId>>,
     /// The observed order before it.
     pub prefix: Arc<Schedule>,
     pub chains: usize,
@@ -162,11 +164,25 @@ impl<'t> Window<'t> {
     pub(crate) fn open(trace: &'t Trace, model: Model, prefix: &Prefix, len: usize) -> Self {
         let first = prefix.done;
         let len = len.min(trace.len() - first);
+        Self::lay_out(trace, model, prefix, len, None)
+    }
+
+    /// The window of just these events, ascending: everything else of their past has happened before, in observed order,
+    /// and left no lock held. In [`Model::Sync`] only: what variables hold is not known.
+    pub(crate) fn of(trace: &'t Trace, events: Vec<EventId>) -> Self {
+        let first = events.first().map_or(trace.len(), |event| event.index());
+        let prefix = Prefix { done: first, ..Prefix::default() };
+        Self::lay_out(trace, Model::Sync, &prefix, events.len(), Some(events))
+    }
+
+    fn lay_out(trace: &'t Trace, model: Model, prefix: &Prefix, len: usize, chosen: Option<Vec<EventId>>) -> Self {
+        let first = prefix.done;
         let chains = trace.threads();
         let mut w = Window {
             trace,
             model,
             first,
+            chosen,
             prefix: Arc::new(prefix.schedule.clone()),
             chains,
             chain_of: Vec::with_capacity(len),
@@ -207,7 +223,7 @@ impl<'t> Window<'t> {
         }
         let mut last = Vec::new();
         for node in 0..len as u32 {
-            let event = EventId::new(self.first + node as usize);
+            let event = self.event(node);
             let chain = trace.thread(event).index();
             self.chain_of.push(chain as u32);
             self.place.push(self.chain[chain].len() as u32);
@@ -248,9 +264,9 @@ impl<'t> Window<'t> {
                     Act::Busy(lock, mode)
                 }
                 Op::Receive(token) => {
-                    let first = self.first;
-                    let inside = trace.senders(token).iter().filter(|s| s.index() >= first);
-                    self.hard.extend(inside.map(|s| ((s.index() - first) as u32, node)));
+                    let inside = trace.senders(token).iter().filter_map(|&sender| self.local(sender));
+                    let edges: Vec<(Node, Node)> = inside.map(|sender| (sender, node)).collect();
+                    self.hard.extend(edges);
                     Act::Other
                 }
                 Op::Sleep(_) => Act::Sleep,
@@ -258,7 +274,7 @@ impl<'t> Window<'t> {
                 Op::Wake(_) => match trace.pairing_of_wake(event) {
                     Some(k) => {
                         let pairing = trace.pairings()[k.index()];
-                        let local = |e: EventId| e.index().checked_sub(self.first).map_or(NONE, |n| n as u32);
+                        let local = |e: EventId| self.local(e).unwrap_or(NONE);
                         let wait = Wait { sleep: local(pairing.sleep), notify: local(pairing.notify), wake: node };
                         if wait.notify != NONE {
                             self.hard.push((wait.notify, node));
@@ -369,7 +385,23 @@ impl<'t> Window<'t> {
     }
     /// Whether no event comes after the window.
     pub(crate) fn reaches_the_end(&self) -> bool {
-        self.first + self.len() == self.trace.len()
+        self.chosen.is_none() && self.first + self.len() == self.trace.len()
+    }
+    /// The event of a node.
+    #[inline]
+    pub(crate) fn event(&self, node: Node) -> EventId {
+        match &self.chosen {
+            None => EventId::new(self.first + node as usize),
+            Some(events) => events[node as usize],
+        }
+    }
+    /// The number that an event has among the window's, if it is not before them.
+    fn local(&self, event: EventId) -> Option<Node> {
+        let node = match &self.chosen {
+            None => event.index().checked_sub(self.first)?,
+            Some(events) => events.binary_search(&event).ok()?,
+        };
+        Some(node as Node)
     }
     #[inline]
     pub(crate) fn past_of(&self, node: Node) -> &[u32] {
@@ -390,8 +422,7 @@ impl<'t> Window<'t> {
     /// The node of an event, if it is in the window.
     #[inline]
     pub(crate) fn node(&self, event: EventId) -> Option<Node> {
-        let node = event.index().checked_sub(self.first)?;
-        (node < self.len()).then_some(node as u32)
+        self.local(event).filter(|&node| (node as usize) < self.len())
     }
     pub(crate) fn variable_index(&self, global: u32) -> Option<u32> {
         self.variable_of.get(&global).copied()

@@ -1,0 +1,158 @@
+//! The answers of windows put together: groups, findings, and where reads may read from.
+
+use crate::ask::{Group, Outcome};
+use crate::facts::Facts;
+use crate::finding::{BugKind, Evidence, Finding, Form, Incomplete, MayRead, Why, Witness, WitnessType, places};
+use crate::key::{Key, name_findings};
+use crate::predict::Prediction;
+use crate::{atomicity, nondeterminism};
+use portent_order::engine::Tiers;
+use portent_order::{Goal, Model};
+use portent_trace::{LocId, Trace};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Puts the windows' outcomes together, in order.
+pub(crate) fn merge(
+    gathered: BTreeMap<usize, (Outcome, Tiers)>,
+    prediction: &mut Prediction,
+) -> (FxHashMap<Key, Group>, [u64; 4]) {
+    /// Undecided candidates are listed one by one up to this many of a kind.
+    const LISTED: usize = 100;
+    let mut groups: FxHashMap<Key, Group> = FxHashMap::default();
+    let mut done = [0; 4];
+    let mut more = [0u64; 4];
+    let mut listed = [0usize; 4];
+    for (_, (outcome, tiers)) in gathered {
+        prediction.stats.tiers.add(&tiers);
+        prediction.stats.spared += outcome.spared;
+        prediction.errors.extend(outcome.rejected);
+        done.iter_mut().zip(outcome.done).for_each(|(all, one)| *all += one);
+        for undecided in outcome.undecided {
+            let k = undecided.kind as usize;
+            listed[k] += 1;
+            if listed[k] > LISTED {
+                more[k] += 1;
+                continue;
+            }
+            prediction.incomplete.push(Incomplete {
+                kind: undecided.kind,
+                events: Some(undecided.events),
+                count: 1,
+                groups: false,
+                at_least: false,
+                why: Why::Budget,
+                what: undecided.what,
+            });
+        }
+        for (key, group) in outcome.groups {
+            match groups.entry(key) {
+                std::collections::hash_map::Entry::Occupied(mut earlier) => earlier.get_mut().absorb(group),
+                std::collections::hash_map::Entry::Vacant(slot) => drop(slot.insert(group)),
+            }
+        }
+    }
+    for kind in BugKind::ALL.into_iter().filter(|&kind| more[kind as usize] > 0) {
+        let what = format!("more {} candidates that were not decided", kind.name());
+        let count = more[kind as usize];
+        prediction.incomplete.push(Incomplete {
+            kind,
+            events: None,
+            count,
+            groups: false,
+            at_least: false,
+            why: Why::Budget,
+            what,
+        });
+    }
+    (groups, done)
+}
+
+/// Groups as findings, without ids.
+pub(crate) fn findings(
+    facts: &Facts<'_>,
+    model: Model,
+    groups: FxHashMap<Key, Group>,
+    incomplete: &mut Vec<Incomplete>,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (_, group) in groups {
+        let Group { instances, exact, flags, goal, witness, .. } = group;
+        let Some(schedule) = witness else {
+            // The window that was to make it ran out of budget, or its witness was refused, which is said elsewhere.
+            incomplete.push(Incomplete {
+                kind: BugKind::of(&goal),
+                events: Some(places(facts, &goal).iter().filter_map(|place| place.event).collect()),
+                count: instances,
+                groups: false,
+                at_least: !exact,
+                why: Why::Budget,
+                what: format!("{} that is feasible, but whose witness was not made", BugKind::of(&goal).name()),
+            });
+            continue;
+        };
+        let places = places(facts, &goal);
+        let kind = BugKind::of(&goal);
+        let form = match goal {
+            Goal::Deadlock { .. } => Some(Form::Cycle),
+            Goal::LostWakeup { .. } => Some(Form::LostWakeup),
+            _ => None,
+        };
+        let pattern = match goal {
+            Goal::Atomicity { first, remote, second } => Some(atomicity::pattern(facts.trace, first, remote, second)),
+            _ => None,
+        };
+        let witness_type = match goal {
+            Goal::Nondeterminism { read, .. } => Some(nondeterminism::shape(facts, model, read, &schedule)),
+            Goal::FinalValue { .. } => Some(WitnessType::Overwritten),
+            _ => None,
+        };
+        let steps = facts.steps.convert(facts.trace, &goal, &schedule);
+        let mut objects: Vec<&str> = places.iter().map(|place| place.object.as_str()).collect();
+        objects.dedup();
+        found.push(Finding {
+            id: String::new(),
+            kind,
+            form,
+            evidence: Evidence::Predicted,
+            model: Some(model),
+            object: objects.join(", "),
+            places,
+            instances,
+            instances_exact: exact,
+            flags,
+            witness_type,
+            pattern,
+            goal: Some(goal),
+            witness: Some(Witness { schedule, steps }),
+        });
+    }
+    found
+}
+
+/// In the order of the reports, with ids.
+pub(crate) fn sort_and_name(trace: &Trace, findings: &mut [Finding]) {
+    findings.sort_by_cached_key(|finding| {
+        let events: Vec<Option<u32>> = finding.places.iter().map(|place| place.event).collect();
+        (finding.kind, finding.form, events, finding.object.clone())
+    });
+    name_findings(trace, findings);
+}
+
+/// For each read location, where its values come from and could come from.
+pub(crate) fn may_read(findings: &[Finding]) -> Vec<MayRead> {
+    let mut from: BTreeMap<LocId, (BTreeSet<LocId>, bool)> = BTreeMap::new();
+    for finding in findings.iter().filter(|f| f.kind == BugKind::Nondeterminism) {
+        let [read, sources @ ..] = finding.places.as_slice() else { continue };
+        let Some(read) = read.location else { continue };
+        let (locations, initial) = from.entry(read).or_default();
+        for source in sources {
+            match source.location {
+                Some(location) => drop(locations.insert(location)),
+                None => *initial = true,
+            }
+        }
+    }
+    let rows = from.into_iter();
+    rows.map(|(read, (from, initial))| MayRead { read, from: from.into_iter().collect(), initial }).collect()
+}

@@ -1,0 +1,527 @@
+//! Instances of candidate groups, found by seeking back into the trace: which events to ask the engine about.
+//!
+//! One more pass, this time for the groups that are still open only, and with the past of the model that is asked for
+//! (`past`). For each group it keeps a few instances, near ones first, in different threads and under different locks;
+//! it stops early when every group has enough. A group without any is impossible in that model: the past is exact where
+//! it says no, and so are common locks. For the others it notes whether an instance may lie too far apart for any window.
+
+use super::past::{Cut, Past};
+use super::{Candidate, accesses::Touch};
+use crate::facts::Facts;
+use portent_order::{Goal, Model};
+use portent_trace::{Event, EventId, LocId, Op, VarId};
+use rustc_hash::FxHashMap;
+
+/// Between how many events groups that have enough are left out of the search.
+const PRUNE: usize = 1 << 12;
+/// Cycles looked at for one acquire.
+const CYCLES: usize = 64;
+
+/// The windows of a trace, for telling what fits into one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fit {
+    pub(crate) len: usize,
+    pub(crate) events: usize,
+}
+
+impl Fit {
+    /// Whether some window holds both events.
+    fn holds(self, low: EventId, high: EventId) -> bool {
+        let half = (self.len / 2).max(1);
+        let last = self.events.saturating_sub(self.len).div_ceil(half);
+        let start = (low.index() / half).min(last) * half;
+        high.index() < start + self.len
+    }
+}
+
+/// What is known of a group.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Instances {
+    /// The best first, with what must differ between them.
+    kept: Vec<(Rank, Signature, Goal)>,
+    /// Whether an instance fits in no window.
+    pub(crate) far: bool,
+    full: bool,
+    /// Whether there may be others that were not looked at.
+    given_up: bool,
+}
+
+impl Instances {
+    /// Nothing is known: there may be some, anywhere.
+    pub(super) fn unknown() -> Self {
+        Instances { far: true, given_up: true, ..Instances::default() }
+    }
+    /// The instances to ask about, the best first.
+    pub(crate) fn goals(&self) -> impl Iterator<Item = &Goal> {
+        self.kept.iter().map(|(_, _, goal)| goal)
+    }
+    /// Whether there are none: the group is impossible.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.is_empty() && !self.given_up
+    }
+}
+
+/// How good an instance is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// It happened so; earlier is better, because checking a schedule takes as long as it is.
+    Observed(usize),
+    /// Its events are near each other, or (in `sync`) distance does not matter.
+    Near(usize),
+    /// By distance.
+    Far(usize),
+}
+/// Threads, locks and variable.
+type Signature = [u32; 5];
+
+/// An instance that was met.
+struct Offer {
+    group: usize,
+    signature: Signature,
+    goal: Goal,
+    /// Its first and its last event.
+    span: (EventId, EventId),
+    /// Whether the same group has instances that fit in no window.
+    far: bool,
+}
+
+/// Accesses or acquires of one thread with the same operation and locks.
+struct Class {
+    thread: usize,
+    touch: Touch,
+    held: u32,
+    first: EventId,
+    /// Position and event.
+    last: (u32, EventId),
+}
+
+/// Notes the latest of its class, and moves the class to the front: who is looking for near ones can stop early.
+fn note(classes: &mut Vec<Class>, class: Class) {
+    let same = |c: &Class| (c.thread, c.touch, c.held) == (class.thread, class.touch, class.held);
+    match classes.iter().position(same) {
+        Some(at) => {
+            classes[at].last = class.last;
+            classes[..=at].rotate_right(1);
+        }
+        None => classes.insert(0, class),
+    }
+}
+
+/// The accesses of a block from one place that write, or that only read.
+struct Firsts {
+    place: LocId,
+    writes: bool,
+    earliest: (EventId, Cut),
+    latest: (EventId, Cut),
+    /// The latest one before the thread last held no lock.
+    parted: Option<(EventId, Cut)>,
+}
+
+/// Pairs of one thread. Which of them write is the same for all.
+struct Pairs {
+    thread: usize,
+    writes: [bool; 2],
+    /// e1 of the first pair.
+    first: EventId,
+    /// Of the last pair: position of e2, e1s, e2.
+    last: (u32, [EventId; 2], EventId),
+}
+
+/// Which groups a place has to do with.
+#[derive(Default)]
+struct Spots {
+    races: FxHashMap<LocId, Vec<(LocId, usize)>>,
+    /// For e2: place of e1, place of f.
+    seconds: FxHashMap<LocId, Vec<(LocId, LocId, usize)>>,
+    /// For f: places of e1 and e2.
+    remotes: FxHashMap<LocId, Vec<(LocId, LocId, usize)>>,
+    firsts: FxHashMap<LocId, ()>,
+    cycles: FxHashMap<LocId, Vec<usize>>,
+}
+
+impl Spots {
+    fn of(groups: &[Candidate], found: &[Instances]) -> Self {
+        let mut spots = Spots::default();
+        for (g, group) in groups.iter().enumerate().filter(|(g, _)| !found[*g].full) {
+            match (&group.goal, &group.places[..]) {
+                (Goal::Race { .. }, &[a, b]) => {
+                    spots.races.entry(a).or_default().push((b, g));
+                    if a != b {
+                        spots.races.entry(b).or_default().push((a, g));
+                    }
+                }
+                (Goal::Atomicity { .. }, &[first, remote, second]) => {
+                    spots.seconds.entry(second).or_default().push((first, remote, g));
+                    spots.remotes.entry(remote).or_default().push((first, second, g));
+                    spots.firsts.insert(first, ());
+                }
+                (Goal::Deadlock { .. }, places) => {
+                    let mut places = places.to_vec();
+                    places.sort_unstable();
+                    places.dedup();
+                    places.into_iter().for_each(|place| spots.cycles.entry(place).or_default().push(g));
+                }
+                _ => {}
+            }
+        }
+        spots
+    }
+}
+
+struct Search<'a, 't> {
+    facts: &'a Facts<'t>,
+    groups: &'a [Candidate],
+    found: Vec<Instances>,
+    open: usize,
+    /// Instances to keep of each group.
+    wanted: usize,
+    /// Whether distance does not matter.
+    anywhere: bool,
+    near: usize,
+    fit: Fit,
+    past: Past<'t>,
+    accesses: FxHashMap<(VarId, LocId), Vec<Class>>,
+    acquires: FxHashMap<(LocId, Op), Vec<Class>>,
+    /// What was acquired at a place: nearly always one lock.
+    wanted_at: FxHashMap<LocId, Vec<Op>>,
+    blocks: FxHashMap<(usize, VarId), (u32, Vec<Firsts>)>,
+    pairs: FxHashMap<(VarId, LocId, LocId), Vec<Pairs>>,
+    /// When each thread last held no lock: the acquire that ended it.
+    last_free: Vec<EventId>,
+}
+
+/// Up to `wanted` instances of each group, in a model. `stop` ends the search early: what is not found then is not known.
+pub(crate) fn collect(
+    facts: &Facts<'_>,
+    model: Model,
+    groups: &[Candidate],
+    fit: Fit,
+    wanted: usize,
+    stop: &dyn Fn() -> bool,
+) -> Option<Vec<Instances>> {
+    let trace = facts.trace;
+    let found = vec![Instances::default(); groups.len()];
+    let mut spots = Spots::of(groups, &found);
+    let mut searched = groups.len();
+    let mut search = Search {
+        facts,
+        groups,
+        found,
+        open: groups.len(),
+        wanted,
+        // The first one that comes will do at first; those that are asked about later had better be near.
+        anywhere: model == Model::Sync && wanted == 1,
+        near: fit.len / 2,
+        fit,
+        past: Past::new(trace, model),
+        accesses: FxHashMap::default(),
+        acquires: FxHashMap::default(),
+        wanted_at: FxHashMap::default(),
+        blocks: FxHashMap::default(),
+        pairs: FxHashMap::default(),
+        last_free: vec![EventId::new(0); trace.threads()],
+    };
+    for event in trace.events() {
+        if event.id.index().is_multiple_of(PRUNE) {
+            if stop() {
+                return None;
+            }
+            if search.open < searched {
+                searched = search.open;
+                spots = Spots::of(groups, &search.found);
+            }
+        }
+        match event.op {
+            Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => {
+                search.access_before(&spots, event, x);
+                search.past.arrive(event);
+                search.access_after(&spots, event, x);
+            }
+            Op::Acquire(..) => {
+                search.acquire(&spots, event);
+                if facts.held(event.id).is_empty() {
+                    search.last_free[event.thread.index()] = event.id;
+                }
+            }
+            _ => drop(search.past.arrive(event)),
+        }
+        search.past.leave(event);
+        if search.open == 0 {
+            break;
+        }
+    }
+    Some(search.found)
+}
+
+impl Search<'_, '_> {
+    fn rank(&self, goal: &Goal, (low, high): (EventId, EventId)) -> Rank {
+        let distance = high.index() - low.index();
+        match goal {
+            Goal::Atomicity { first, remote, second } if first < remote && remote < second => {
+                Rank::Observed(high.index())
+            }
+            _ if self.anywhere || distance <= self.near => Rank::Near(high.index()),
+            _ => Rank::Far(distance),
+        }
+    }
+
+    /// Whether a group can still do with an instance whose earliest event is this, now that `now` comes.
+    #[inline]
+    fn wants(&self, g: usize, low: EventId, now: EventId) -> bool {
+        let instances = &self.found[g];
+        match instances.kept.last() {
+            _ if !instances.far || instances.kept.len() < self.wanted => true,
+            Some((Rank::Far(distance), ..)) => now.index() - low.index() < *distance,
+            _ => true,
+        }
+    }
+
+    fn offer(&mut self, Offer { group, signature, goal, span, far }: Offer) {
+        let rank = self.rank(&goal, span);
+        let instances = &mut self.found[group];
+        instances.far |= far || !self.fit.holds(span.0, span.1);
+        match instances.kept.iter().position(|(_, known, _)| *known == signature) {
+            Some(at) if instances.kept[at].0 <= rank => return,
+            Some(at) => drop(instances.kept.remove(at)),
+            None => {}
+        }
+        let at = instances.kept.partition_point(|(known, ..)| *known <= rank);
+        instances.kept.insert(at, (rank, signature, goal));
+        instances.kept.truncate(self.wanted);
+        let enough = instances.kept.len() == self.wanted;
+        if !instances.full && enough && !matches!(instances.kept.last(), Some((Rank::Far(_), ..))) {
+            // What else there is, near or far, is not known.
+            (instances.full, instances.far) = (true, true);
+            self.open -= 1;
+        }
+    }
+
+    /// As the later access of a race, and as a remote access after a pair.
+    fn access_before(&mut self, spots: &Spots, event: Event, x: VarId) {
+        let (facts, t, loc) = (self.facts, event.thread.index(), event.loc);
+        let held = facts.held_set(event.id);
+        let mut offers = Vec::new();
+        for &(partner, group) in spots.races.get(&loc).into_iter().flatten() {
+            if self.found[group].full {
+                continue;
+            }
+            for class in self.accesses.get(&(x, partner)).into_iter().flatten() {
+                let (position, first) = class.last;
+                if !self.wants(group, first, event.id) {
+                    break;
+                }
+                if class.thread == t
+                    || position < self.past.of(t, class.thread)
+                    || !class.touch.races_with(Touch::of(event.op))
+                    || facts.share_a_lock(first, event.id)
+                {
+                    continue;
+                }
+                let signature = [class.thread as u32, t as u32, class.held, held, x.index() as u32];
+                let far = !self.fit.holds(class.first, event.id);
+                let goal = Goal::Race { first, second: event.id };
+                offers.push(Offer { group, signature, goal, span: (first, event.id), far });
+            }
+        }
+        for &(one, two, group) in spots.remotes.get(&loc).into_iter().flatten() {
+            if self.found[group].full {
+                continue;
+            }
+            for pairs in self.pairs.get(&(x, one, two)).into_iter().flatten() {
+                let (position, firsts, second) = pairs.last;
+                if !self.wants(group, second, event.id) {
+                    break;
+                }
+                if pairs.thread == t || position < self.past.of(t, pairs.thread) {
+                    continue;
+                }
+                let far = !self.fit.holds(pairs.first, event.id);
+                for (i, &first) in firsts.iter().enumerate() {
+                    let remote = event.id;
+                    if conflicting(facts, first, remote, second) && (i == 0 || first != firsts[0]) {
+                        let signature = [pairs.thread as u32, t as u32, i as u32, held, x.index() as u32];
+                        let goal = Goal::Atomicity { first, remote, second };
+                        offers.push(Offer { group, signature, goal, span: (first, remote), far });
+                    }
+                }
+            }
+        }
+        offers.into_iter().for_each(|offer| self.offer(offer));
+    }
+
+    /// As the second access of a block, and as what later events find.
+    fn access_after(&mut self, spots: &Spots, event: Event, x: VarId) {
+        let (facts, t, loc) = (self.facts, event.thread.index(), event.loc);
+        let Some(block) = facts.block(event.id) else {
+            return self.remember(spots, event, x);
+        };
+        let is_second = spots.seconds.contains_key(&loc);
+        let is_first = spots.firsts.contains_key(&loc);
+        if is_second || is_first {
+            let mut mine = self.blocks.remove(&(t, x)).unwrap_or_default();
+            if mine.0 != block {
+                mine = (block, Vec::new());
+            }
+            let free = facts.held(event.id).is_empty();
+            if is_second {
+                self.second(spots, event, x, &mine.1, free);
+            }
+            if is_first {
+                let now = (event.id, self.past.share(t));
+                let writes = event.op.writes();
+                match mine.1.iter_mut().find(|firsts| firsts.place == loc && firsts.writes == writes) {
+                    Some(firsts) => {
+                        if firsts.latest.0 < self.last_free[t] || free {
+                            firsts.parted = Some(firsts.latest.clone());
+                        }
+                        firsts.latest = now;
+                    }
+                    None => {
+                        mine.1.push(Firsts { place: loc, writes, earliest: now.clone(), latest: now, parted: None });
+                    }
+                }
+            }
+            self.blocks.insert((t, x), mine);
+        }
+        self.remember(spots, event, x);
+    }
+
+    fn second(&mut self, spots: &Spots, event: Event, x: VarId, blocks: &[Firsts], free: bool) {
+        let (facts, t, second) = (self.facts, event.thread.index(), event.id);
+        let mut offers = Vec::new();
+        for &(one, remote_place, group) in spots.seconds.get(&event.loc).into_iter().flatten() {
+            if self.found[group].full {
+                continue;
+            }
+            for firsts in blocks.iter().filter(|firsts| firsts.place == one) {
+                let (latest, earliest) = (&firsts.latest, &firsts.earliest);
+                let apart = free || latest.0 < self.last_free[t];
+                let parted = if apart { latest } else { firsts.parted.as_ref().unwrap_or(earliest) };
+                for class in self.accesses.get(&(x, remote_place)).into_iter().flatten() {
+                    let (last, remote) = class.last;
+                    if !self.wants(group, remote, second) {
+                        break;
+                    }
+                    if class.thread == t || !conflicting(facts, earliest.0, remote, second) {
+                        continue;
+                    }
+                    let far = !self.fit.holds(class.first.min(earliest.0), second);
+                    for (i, (first, cut)) in [parted, latest, earliest].into_iter().enumerate() {
+                        if remote > *first || last >= cut[class.thread] {
+                            let signature = [t as u32, class.thread as u32, i as u32, class.held, x.index() as u32];
+                            let goal = Goal::Atomicity { first: *first, remote, second };
+                            offers.push(Offer { group, signature, goal, span: (remote.min(*first), second), far });
+                        }
+                    }
+                }
+                let writes = [firsts.writes, event.op.writes()];
+                let lists = self.pairs.entry((x, one, event.loc)).or_default();
+                let last = (self.past.position(t), [parted.0, latest.0], second);
+                match lists.iter().position(|pairs| pairs.thread == t && pairs.writes == writes) {
+                    Some(at) => {
+                        lists[at].last = last;
+                        lists[..=at].rotate_right(1);
+                    }
+                    None => lists.insert(0, Pairs { thread: t, writes, first: earliest.0, last }),
+                }
+            }
+        }
+        offers.into_iter().for_each(|offer| self.offer(offer));
+    }
+
+    fn remember(&mut self, spots: &Spots, event: Event, x: VarId) {
+        if !spots.races.contains_key(&event.loc) && !spots.remotes.contains_key(&event.loc) {
+            return;
+        }
+        let (thread, touch) = (event.thread.index(), Touch::of(event.op));
+        let (held, last) = (self.facts.held_set(event.id), (self.past.position(thread), event.id));
+        let classes = self.accesses.entry((x, event.loc)).or_default();
+        note(classes, Class { thread, touch, held, first: event.id, last });
+    }
+
+    fn acquire(&mut self, spots: &Spots, event: Event) {
+        let Some(groups) = spots.cycles.get(&event.loc) else { return };
+        let t = event.thread.index();
+        if self.facts.held(event.id).is_empty() {
+            return;
+        }
+        let (mut offers, mut given_up) = (Vec::new(), Vec::new());
+        for &g in groups {
+            if self.found[g].full {
+                continue;
+            }
+            let places = &self.groups[g].places;
+            for at in (0..places.len()).filter(|&i| places[i] == event.loc) {
+                let mut chosen = vec![event.id];
+                let mut left = CYCLES;
+                self.around(places, at, &mut chosen, &mut left, g, &mut offers);
+                given_up.extend((left == 0).then_some(g));
+            }
+        }
+        offers.into_iter().for_each(|offer| self.offer(offer));
+        given_up.into_iter().for_each(|g: usize| self.found[g].given_up = true);
+        let (held, last) = (self.facts.held_set(event.id), (self.past.position(t), event.id));
+        let ops = self.wanted_at.entry(event.loc).or_default();
+        if !ops.contains(&event.op) {
+            ops.push(event.op);
+        }
+        let classes = self.acquires.entry((event.loc, event.op)).or_default();
+        note(classes, Class { thread: t, touch: Touch::of(event.op), held, first: event.id, last });
+    }
+
+    /// Cycles that end with the acquire that comes now, `chosen[0]`, at place `at`.
+    fn around(
+        &self,
+        places: &[LocId],
+        at: usize,
+        chosen: &mut Vec<EventId>,
+        left: &mut usize,
+        group: usize,
+        offers: &mut Vec<Offer>,
+    ) {
+        let (facts, trace) = (self.facts, self.facts.trace);
+        let (now, end) = (chosen[0], chosen[chosen.len() - 1]);
+        let waits_for = |one: EventId, other: EventId| match trace.op(one) {
+            Op::Acquire(lock, mode) => facts.held(other).iter().any(|(l, m)| *l == lock && m.conflicts_with(mode)),
+            _ => false,
+        };
+        if *left == 0 {
+            return;
+        }
+        if chosen.len() == places.len() {
+            *left -= 1;
+            if waits_for(end, now) {
+                let mut waiting = chosen.clone();
+                let lowest = (0..waiting.len()).min_by_key(|&i| waiting[i]).unwrap_or(0);
+                waiting.rotate_left(lowest);
+                let threads = |i: usize| waiting.get(i).map_or(0, |&e| trace.thread(e).index() as u32);
+                let sets = |i: usize| waiting.get(i).map_or(0, |&e| facts.held_set(e));
+                let signature = [threads(0), threads(1), threads(2), sets(0), sets(1)];
+                let low = waiting[0];
+                offers.push(Offer { group, signature, goal: Goal::Deadlock { waiting }, span: (low, now), far: false });
+            }
+            return;
+        }
+        let t = trace.thread(now).index();
+        let place = places[(at + chosen.len()) % places.len()];
+        let ops = self.wanted_at.get(&place).into_iter().flatten();
+        for class in ops.filter_map(|&op| self.acquires.get(&(place, op))).flatten() {
+            let (position, event) = class.last;
+            let fits = chosen.iter().all(|&c| trace.thread(c).index() != class.thread && !facts.share_a_lock(c, event));
+            if fits && position >= self.past.of(t, class.thread) && waits_for(end, event) {
+                chosen.push(event);
+                let before = offers.len();
+                self.around(places, at, chosen, left, group, offers);
+                chosen.pop();
+                let far = !self.fit.holds(class.first, now);
+                offers[before..].iter_mut().for_each(|offer| offer.far |= far);
+            }
+        }
+    }
+}
+
+/// Whether f conflicts with both accesses of a block.
+fn conflicting(facts: &Facts<'_>, first: EventId, remote: EventId, second: EventId) -> bool {
+    let op = |e| facts.trace.op(e);
+    op(remote).conflicts_with(op(first)) && op(remote).conflicts_with(op(second))
+}
