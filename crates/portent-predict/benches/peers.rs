@@ -15,11 +15,19 @@ fn generate(config: Config) -> Trace {
     Trace::from_input(&mut generator).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The shape of a preset, with that many events.
+/// The shape of a preset, with that many events; where it says how many of them are of a kind, as large a share.
 fn shape(name: &str, events: Option<u64>) -> Trace {
     let preset = Config::preset(name).unwrap_or_else(|| panic!("{name}: no such preset"));
     let events = events.unwrap_or(preset.events);
-    generate(Config { truncated: preset.truncated || events < preset.events, events, ..preset })
+    let scaled = |count: Option<u64>| count.map(|count| count * events / preset.events);
+    generate(Config {
+        truncated: preset.truncated || events < preset.events,
+        accesses: scaled(preset.accesses),
+        lock_events: scaled(preset.lock_events),
+        wait_events: scaled(preset.wait_events),
+        events,
+        ..preset
+    })
 }
 
 /// Peak memory of this process so far, in MB.
