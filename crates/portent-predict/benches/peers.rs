@@ -55,7 +55,7 @@ fn best<T>(repeat: usize, mut work: impl FnMut() -> T) -> (Duration, T) {
         let wall = begun.elapsed();
         let busy = now(since) - start;
         // The system counts in steps of some milliseconds.
-        best = best.min(if busy > Duration::from_millis(100) { busy } else { wall });
+        best = best.min(if busy > Duration::from_millis(30) { busy } else { wall });
         made = Some(result);
     }
     (best, made.expect("at least one repetition"))
@@ -68,13 +68,13 @@ fn rate(events: usize, time: Duration) -> String {
 
 fn passes(what: &str, trace: &Trace) {
     let events = trace.len();
-    let (time, races) = best(3, || {
+    let (time, races) = best(5, || {
         let mut races = 0u64;
         hb::detect(trace, |_| races += 1);
         races
     });
     println!("{what:12} {:24} {} {races} pairs; goal 15 M events/s", "hb: detector", rate(events, time));
-    let (time, found) = best(3, || by_happens_before(trace).findings.len());
+    let (time, found) = best(5, || by_happens_before(trace).findings.len());
     println!("{what:12} {:24} {} {found} findings", "hb: findings", rate(events, time));
     for (model, races, deadlocks) in [
         (Model::Reads, true, true),
