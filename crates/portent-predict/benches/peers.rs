@@ -15,11 +15,19 @@ fn generate(config: Config) -> Trace {
     Trace::from_input(&mut generator).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The shape of a preset, with that many events.
+/// The shape of a preset, with that many events; where it says how many of them are of a kind, as large a share.
 fn shape(name: &str, events: Option<u64>) -> Trace {
     let preset = Config::preset(name).unwrap_or_else(|| panic!("{name}: no such preset"));
     let events = events.unwrap_or(preset.events);
-    generate(Config { truncated: preset.truncated || events < preset.events, events, ..preset })
+    let scaled = |count: Option<u64>| count.map(|count| count * events / preset.events);
+    generate(Config {
+        truncated: preset.truncated || events < preset.events,
+        accesses: scaled(preset.accesses),
+        lock_events: scaled(preset.lock_events),
+        wait_events: scaled(preset.wait_events),
+        events,
+        ..preset
+    })
 }
 
 /// Peak memory of this process so far, in MB.
@@ -47,7 +55,7 @@ fn best<T>(repeat: usize, mut work: impl FnMut() -> T) -> (Duration, T) {
         let wall = begun.elapsed();
         let busy = now(since) - start;
         // The system counts in steps of some milliseconds.
-        best = best.min(if busy > Duration::from_millis(100) { busy } else { wall });
+        best = best.min(if busy > Duration::from_millis(30) { busy } else { wall });
         made = Some(result);
     }
     (best, made.expect("at least one repetition"))
@@ -60,13 +68,13 @@ fn rate(events: usize, time: Duration) -> String {
 
 fn passes(what: &str, trace: &Trace) {
     let events = trace.len();
-    let (time, races) = best(3, || {
+    let (time, races) = best(5, || {
         let mut races = 0u64;
         hb::detect(trace, |_| races += 1);
         races
     });
     println!("{what:12} {:24} {} {races} pairs; goal 15 M events/s", "hb: detector", rate(events, time));
-    let (time, found) = best(3, || by_happens_before(trace).findings.len());
+    let (time, found) = best(5, || by_happens_before(trace).findings.len());
     println!("{what:12} {:24} {} {found} findings", "hb: findings", rate(events, time));
     for (model, races, deadlocks) in [
         (Model::Reads, true, true),

@@ -87,7 +87,12 @@ impl Clocks {
     /// What comes to an event from elsewhere: call before [`Clocks::leave`]. Whether the thread's clock may have changed.
     #[inline]
     pub fn arrive(&mut self, trace: &Trace, event: EventId) -> bool {
-        match trace.op(event) {
+        self.arrive_at(trace, event, trace.op(event))
+    }
+    /// The same, where the operation is at hand.
+    #[inline]
+    pub(super) fn arrive_at(&mut self, trace: &Trace, event: EventId, op: Op) -> bool {
+        match op {
             Op::Write(..) | Op::Branch => false,
             op @ (Op::Read(..) | Op::Update(..)) if !op.is_atomic() || self.atomics.is_empty() => false,
             op => self.arrive_from_elsewhere(trace, event, op),
@@ -139,7 +144,12 @@ impl Clocks {
     /// What an event passes on. Whether the thread's time moved on.
     #[inline]
     pub fn leave(&mut self, trace: &Trace, event: EventId) -> bool {
-        match trace.op(event) {
+        self.leave_at(trace, event, trace.op(event))
+    }
+    /// The same, where the operation is at hand.
+    #[inline]
+    pub(super) fn leave_at(&mut self, trace: &Trace, event: EventId, op: Op) -> bool {
+        match op {
             Op::Read(..) | Op::Acquire(..) | Op::Branch => false,
             op @ Op::Write(..) if !op.is_atomic() && self.atomics.is_empty() => false,
             op => self.pass_on(trace, event, op),

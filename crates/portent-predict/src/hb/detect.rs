@@ -107,9 +107,9 @@ fn watch<const WEAK: bool>(trace: &Trace, mut report: impl FnMut(Unordered)) {
     let mut variables = vec![Variable::default(); trace.variables()];
     for id in (0..trace.len()).map(EventId::new) {
         let op = trace.op(id);
-        strict.arrive(trace, id);
+        strict.arrive_at(trace, id, op);
         if WEAK {
-            relaxed.arrive(trace, id);
+            relaxed.arrive_at(trace, id, op);
         }
         if let Some(x) = op.variable() {
             let thread = trace.thread(id);
@@ -125,9 +125,9 @@ fn watch<const WEAK: bool>(trace: &Trace, mut report: impl FnMut(Unordered)) {
                 _ => visit(variable, epoch, clock, relaxed_clock, &mut report),
             }
         }
-        strict.leave(trace, id);
+        strict.leave_at(trace, id, op);
         if WEAK {
-            relaxed.leave(trace, id);
+            relaxed.leave_at(trace, id, op);
         }
     }
 }
