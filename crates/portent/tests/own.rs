@@ -55,7 +55,16 @@ fn the_threads_of_a_prediction_have_no_races_and_no_deadlocks() {
     );
     let built = Command::new(env!("CARGO"))
         .current_dir(&workspace)
-        .args(["build", "-Zbuild-std=std,panic_unwind", "--target", TARGET, "-p", "portent-predict", "--example", "jobs"])
+        .args([
+            "build",
+            "-Zbuild-std=std,panic_unwind",
+            "--target",
+            TARGET,
+            "-p",
+            "portent-predict",
+            "--example",
+            "jobs",
+        ])
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", flags)
         .env("CARGO_TARGET_DIR", directory.join("target"))
