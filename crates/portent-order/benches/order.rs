@@ -186,7 +186,7 @@ fn main() {
             growth(&format!("threads {threads}"), window(20_000, threads, 200, 40), 2_000);
         }
     });
-    for model in [Model::Reads, Model::Sync] {
+    for model in [Model::Reads, Model::Sync, Model::Values] {
         run("reads/daisy", &|| reads("daisy", model));
         run("reads/thrift", &|| reads("thrift", model));
         run("races/2000", &|| {
@@ -195,6 +195,13 @@ fn main() {
         run("races/contended", &|| {
             races("2000 events, 8 threads, 10 variables, 3 locks", window(2_000, 8, 10, 3), model, 2_000)
         });
+        let few = window(2_000, 8, 160, 20);
+        let hot = window(2_000, 8, 10, 3);
+        for (name, branches) in [("no branches", 0.0), ("30 % of reads with a branch", 0.12)] {
+            let with = |config: &Config| Config { values: 1.0, branches, ..config.clone() };
+            run("values/2000", &|| races(&format!("2000 events with values, {name}"), with(&few), model, 5_000));
+            run("values/contended", &|| races(&format!("contended, with values, {name}"), with(&hot), model, 500));
+        }
         run("races/10000", &|| {
             races("10000 events, 8 threads, 400 variables, 40 locks", window(10_000, 8, 400, 40), model, 1_000)
         });

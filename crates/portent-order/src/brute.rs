@@ -3,6 +3,21 @@
 //! Good for about 14 events and 4 threads. States are memoised on what the future depends on: the position of every
 //! thread, the last write of every variable, for every wait whether its notify came after its sleep, and two bits of
 //! goal progress. Nothing here is shared with the engines or with the checker.
+//!
+//! # `values`, exactly
+//! SEMANTICS §2 for traces without expressions, with the rule of Huang et al. (maximal causality) for what a thread wrote
+//! after it read something else. A read *expects* its recorded value; an update, which records what it wrote, the value
+//! of the write that it saw. The value of INIT is what the reads that saw it recorded, if they all recorded the same. A
+//! read *sees the same* if the last write is the one it saw in the trace, or if both values are known and equal.
+//! - A trace without any `branch`: a read is enabled only if it sees the same (every event counts as a branch). A read
+//!   without a value thus keeps its writer. Free reads are as in `reads`; what a free update writes when it did not see
+//!   the same is nothing that a kept read may see.
+//! - A trace with a `branch` somewhere: every read is enabled, but one that does not see the same, or sees a spoiled
+//!   write, *spoils* its thread. What a spoiled thread writes is spoiled, because it may depend on what was read, and a
+//!   spoiled thread does not execute a `branch`. (Such traces are to record a branch, too, where an address depends on a
+//!   read.) Free reads need no rule of their own.
+//! - Nondeterminism and final values: the write seen must not be spoiled, and is no other value if both are known and
+//!   equal.
 
 use crate::goal::{Goal, Kind, Model, Schedule, Writer};
 use portent_trace::{EventId, LockId, Mode, Op, PairingId, Reach, ThreadId, Trace, VarId};
@@ -162,6 +177,8 @@ enum Target<'g> {
 struct State {
     position: Vec<usize>,
     last: Vec<Writer>,
+    /// In `values`: variables whose last write is spoiled, and threads that are.
+    spoiled: (Vec<bool>, Vec<bool>),
     /// For each wait: its notify came after its sleep.
     notified: Vec<bool>,
     /// The remote access of an atomicity goal saw something else, so its thread has stopped.
@@ -178,6 +195,10 @@ struct Oracle<'t> {
     rank: Vec<usize>,
     /// The write each reading event saw; meaningless for others.
     saw: Vec<Writer>,
+    /// Whether there is a branch.
+    branches: bool,
+    /// The values of the variables' initial writes, where known.
+    initial: Vec<Option<i64>>,
     /// The outermost begin around each event.
     block: Vec<Option<EventId>>,
     /// Locks a thread holds before each of its positions.
@@ -193,6 +214,8 @@ impl<'t> Oracle<'t> {
             program: vec![Vec::new(); threads],
             rank: Vec::new(),
             saw: Vec::new(),
+            branches: trace.events().any(|e| e.op == Op::Branch),
+            initial: Vec::new(),
             block: Vec::new(),
             held: vec![vec![Vec::new()]; threads],
         };
@@ -220,13 +243,48 @@ impl<'t> Oracle<'t> {
             }
             oracle.held[t].push(held);
         }
+        oracle.initial = (0..trace.variables())
+            .map(|x| {
+                let reads = trace.events().filter(|e| matches!(e.op, Op::Read(y, _) if y.index() == x));
+                let of_init = reads.filter(|e| oracle.saw[e.id.index()] == Writer::Init);
+                let recorded: BTreeSet<i64> = of_init.filter_map(|e| e.value).collect();
+                if recorded.len() == 1 { recorded.into_iter().next() } else { None }
+            })
+            .collect();
         oracle
+    }
+
+    /// What a write of the variable wrote, where known.
+    fn written(&self, variable: VarId, writer: Writer) -> Option<i64> {
+        match writer {
+            Writer::Init => self.initial[variable.index()],
+            Writer::Event(e) => self.trace.value(e),
+        }
+    }
+
+    /// Whether the writer's value is known to be the one that the read expects.
+    fn is_expected(&self, read: EventId, writer: Writer) -> bool {
+        let expected = match self.trace.op(read) {
+            Op::Read(..) => self.trace.value(read),
+            Op::Update(x, _) => self.written(x, self.saw[read.index()]),
+            _ => None,
+        };
+        let written = self.trace.op(read).variable().and_then(|x| self.written(x, writer));
+        expected.is_some() && expected == written
+    }
+
+    /// Whether a read sees what makes its thread go on as in the trace.
+    fn sees_as_good(&self, state: &State, read: EventId) -> bool {
+        let Some(x) = self.trace.op(read).variable() else { return true };
+        let last = state.last[x.index()];
+        !state.spoiled.0[x.index()] && (last == self.saw[read.index()] || self.is_expected(read, last))
     }
 
     fn start(&self) -> State {
         State {
             position: vec![0; self.program.len()],
             last: vec![Writer::Init; self.trace.variables()],
+            spoiled: (vec![false; self.trace.variables()], vec![false; self.program.len()]),
             notified: vec![false; self.trace.pairings().len()],
             remote_stopped: false,
             disturbed: false,
@@ -273,7 +331,14 @@ impl<'t> Oracle<'t> {
 
     /// Whether the event, if it reads, reads what the model wants.
     fn keeps_read(&self, state: &State, event: EventId) -> bool {
-        self.model == Model::Sync || self.sees_the_same(state, event)
+        match self.model {
+            Model::Sync => true,
+            Model::Reads => self.sees_the_same(state, event),
+            Model::Values if self.branches => {
+                self.trace.op(event) != Op::Branch || !state.spoiled.1[self.trace.thread(event).index()]
+            }
+            Model::Values => !self.trace.op(event).reads() || self.sees_as_good(state, event),
+        }
     }
 
     fn sees_the_same(&self, state: &State, event: EventId) -> bool {
@@ -286,7 +351,14 @@ impl<'t> Oracle<'t> {
     /// The state after an event, goal progress aside.
     fn after(&self, state: &State, event: EventId) -> State {
         let mut after = state.clone();
-        after.position[self.trace.thread(event).index()] += 1;
+        let thread = self.trace.thread(event).index();
+        after.position[thread] += 1;
+        if self.model == Model::Values {
+            after.spoiled.1[thread] |= self.trace.op(event).reads() && !self.sees_as_good(state, event);
+            if let Op::Write(x, _) | Op::Update(x, _) = self.trace.op(event) {
+                after.spoiled.0[x.index()] = after.spoiled.1[thread];
+            }
+        }
         match self.trace.op(event) {
             Op::Write(x, _) | Op::Update(x, _) => after.last[x.index()] = Writer::Event(event),
             Op::Notify(..) => {
@@ -364,11 +436,19 @@ impl<'t> Oracle<'t> {
             Target::Goal(&Goal::Race { first, second }) => self.next(state, first) && self.next(state, second),
             Target::Goal(&Goal::Nondeterminism { read, challenger }) => {
                 let Some(x) = self.trace.op(read).variable() else { return false };
-                self.next(state, read) && state.last[x.index()] == challenger
+                self.next(state, read)
+                    && state.last[x.index()] == challenger
+                    && !(self.model == Model::Values
+                        && (state.spoiled.0[x.index()] || self.is_expected(read, challenger)))
             }
             Target::Stuck => !self.complete(state) && (0..self.program.len()).all(|t| self.stuck(state, t)),
             Target::Goal(&Goal::FinalValue { variable, challenger }) => {
-                self.complete(state) && state.last[variable.index()] == Writer::Event(challenger)
+                let mut writes = self.trace.events().filter(|e| e.op.writes() && e.op.variable() == Some(variable));
+                let (seen, other) = (writes.next_back().and_then(|e| e.value), self.trace.value(challenger));
+                let same = state.spoiled.0[variable.index()] || (seen.is_some() && seen == other);
+                self.complete(state)
+                    && state.last[variable.index()] == Writer::Event(challenger)
+                    && !(self.model == Model::Values && same)
             }
             Target::Goal(&Goal::Atomicity { second, .. }) => self.done(state, second),
             Target::Goal(Goal::Deadlock { waiting }) => {

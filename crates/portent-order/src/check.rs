@@ -1,7 +1,8 @@
 //! The independent checker: replays a schedule against the rules of SEMANTICS §2 and §3, one step at a time.
 //!
 //! No finding leaves Portent without passing it, so it is short, linear, and shares no code with the engines, not even
-//! reads-from or lock ownership: it works both out for itself from the trace.
+//! reads-from or lock ownership: it works both out for itself from the trace. The rules of `values` are those written
+//! down in [`crate::brute`].
 
 use crate::goal::{Goal, Model, Schedule, Writer};
 use portent_trace::{EventId, Mode, Op, Pairing, Reach, ThreadId, Trace};
@@ -38,6 +39,9 @@ pub struct Checker<'t> {
     saw: Vec<Writer>,
     /// The last write of each variable.
     last: Vec<Writer>,
+    /// What variables held before their first write, as reads of it recorded; `None` if they differ or recorded nothing.
+    before: Vec<Option<i64>>,
+    branches: bool,
 }
 
 /// The state of a replay.
@@ -49,6 +53,9 @@ struct Replay<'c, 't> {
     when: HashMap<EventId, u64>,
     /// The last write of each variable.
     memory: Vec<Writer>,
+    /// In `values`: threads that read something else, and variables they wrote since.
+    astray: Vec<bool>,
+    doubtful: Vec<bool>,
     holders: Vec<Vec<(ThreadId, Mode)>>,
     /// How many sends of each token were executed.
     sent: Vec<usize>,
@@ -61,14 +68,24 @@ impl<'t> Checker<'t> {
         let mut program = vec![Vec::new(); trace.threads()];
         let mut saw = Vec::with_capacity(trace.len());
         let mut last = vec![Writer::Init; trace.variables()];
+        let mut before = vec![(None, false); trace.variables()];
+        let mut branches = false;
         for event in trace.events() {
+            branches |= matches!(event.op, Op::Branch);
+            if let (Op::Read(x, _), Some(value)) = (event.op, event.value)
+                && last[x.index()] == Writer::Init
+            {
+                let (known, differs) = &mut before[x.index()];
+                *differs |= known.replace(value).is_some_and(|other| other != value);
+            }
             program[event.thread.index()].push(event.id);
             saw.push(event.op.variable().map_or(Writer::Init, |x| last[x.index()]));
             if let (true, Some(x)) = (event.op.writes(), event.op.variable()) {
                 last[x.index()] = Writer::Event(event.id);
             }
         }
-        Checker { trace, program, saw, last }
+        let before = before.into_iter().map(|(value, differs)| value.filter(|_| !differs)).collect();
+        Checker { trace, program, saw, last, before, branches }
     }
 
     /// Whether `witness` is a reordering of the trace in `model` that reaches `goal`.
@@ -157,6 +174,18 @@ impl<'t> Checker<'t> {
         }
     }
 
+    /// Whether a write is known to have the value that a read saw in the trace.
+    fn same_value(&self, read: EventId, writer: Writer) -> bool {
+        let Some(x) = self.trace.op(read).variable() else { return false };
+        let value = |writer| match writer {
+            Writer::Init => self.before[x.index()],
+            Writer::Event(write) => self.trace.value(write),
+        };
+        // What an update recorded is what it wrote.
+        let seen = if self.trace.op(read).writes() { value(self.saw[read.index()]) } else { self.trace.value(read) };
+        seen.is_some_and(|seen| value(writer) == Some(seen))
+    }
+
     fn in_one_block(&self, first: EventId, second: EventId) -> bool {
         let program = &self.program[self.trace.thread(first).index()];
         let at = |event: EventId| program.partition_point(|&e| e < event);
@@ -179,6 +208,8 @@ impl<'c, 't> Replay<'c, 't> {
             position: vec![0; checker.program.len()],
             when: HashMap::new(),
             memory: vec![Writer::Init; checker.trace.variables()],
+            astray: vec![false; checker.program.len()],
+            doubtful: vec![false; checker.trace.variables()],
             holders: vec![Vec::new(); checker.trace.locks()],
             sent: vec![0; checker.trace.tokens()],
             stopped: vec![false; checker.program.len()],
@@ -216,9 +247,27 @@ impl<'c, 't> Replay<'c, 't> {
     /// Why the event cannot read what it would read now; `None` if it can.
     fn misread(&self, event: EventId) -> Option<String> {
         let op = self.checker.trace.op(event);
-        let kept = self.model == Model::Sync || !op.reads();
-        let sees = self.memory[op.variable()?.index()];
-        (!kept && sees != self.checker.saw[event.index()]).then(|| "it would read another write".into())
+        match self.model {
+            Model::Sync => None,
+            Model::Values if self.checker.branches => {
+                let astray = self.astray[self.checker.trace.thread(event).index()];
+                (matches!(op, Op::Branch) && astray).then(|| "its thread has read something else".into())
+            }
+            _ if !op.reads() => None,
+            Model::Reads => {
+                let sees = self.memory[op.variable()?.index()];
+                (sees != self.checker.saw[event.index()]).then(|| "it would read another write".into())
+            }
+            Model::Values => self.reads_anew(event).then(|| "it would read another value".into()),
+        }
+    }
+
+    /// Whether a read would now see what may be another value than in the trace.
+    fn reads_anew(&self, read: EventId) -> bool {
+        let Some(x) = self.checker.trace.op(read).variable() else { return false };
+        let now = self.memory[x.index()];
+        let same = now == self.checker.saw[read.index()] || self.checker.same_value(read, now);
+        !same || self.doubtful[x.index()]
     }
 
     fn execute(&mut self, thread: ThreadId, goal: &Goal, step: u64) -> Result<(), String> {
@@ -242,6 +291,17 @@ impl<'c, 't> Replay<'c, 't> {
         {
             let variable = self.checker.trace.op(read).variable().ok_or("the event does not read")?;
             ensure(self.memory[variable.index()] == challenger, "the read does not see the challenger")?;
+            if self.model == Model::Values {
+                ensure(!self.doubtful[variable.index()], "the challenger may have written another value")?;
+                ensure(!self.checker.same_value(read, challenger), "the challenger wrote the same value")?;
+            }
+        }
+        if self.model == Model::Values {
+            let op = self.checker.trace.op(event);
+            self.astray[thread.index()] |= op.reads() && self.reads_anew(event);
+            if let (true, Some(x)) = (op.writes(), op.variable()) {
+                self.doubtful[x.index()] = self.astray[thread.index()];
+            }
         }
         match self.checker.trace.op(event) {
             Op::Write(x, _) | Op::Update(x, _) => self.memory[x.index()] = Writer::Event(event),
@@ -273,7 +333,11 @@ impl<'c, 't> Replay<'c, 't> {
             }
             Goal::FinalValue { variable, challenger } => {
                 ensure(trace.thread_ids().all(|t| self.next(t).is_none()), "the reordering is not complete")?;
-                ensure(self.memory[variable.index()] == Writer::Event(challenger), "another write is the last")
+                ensure(self.memory[variable.index()] == Writer::Event(challenger), "another write is the last")?;
+                let Writer::Event(last) = self.checker.last[variable.index()] else { return Ok(()) };
+                let (held, holds) = (trace.value(last), trace.value(challenger));
+                let same = self.doubtful[variable.index()] || (held.is_some() && held == holds);
+                ensure(self.model != Model::Values || !same, "the variable may hold the same value")
             }
             Goal::Atomicity { first, remote, second } => {
                 let when = [first, remote, second].map(|event| self.when.get(&event));

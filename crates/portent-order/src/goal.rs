@@ -11,16 +11,19 @@ pub enum Model {
     Sync,
     /// The write it saw in the trace, except for the reads that the goal itself changes.
     Reads,
+    /// Anything, as long as no branch that is taken can tell the difference; see [`crate::brute`] for the exact rules.
+    Values,
 }
 
 impl Model {
     /// Every model.
-    pub const ALL: [Model; 2] = [Model::Sync, Model::Reads];
+    pub const ALL: [Model; 3] = [Model::Sync, Model::Reads, Model::Values];
     /// The model's name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Model::Sync => "sync",
             Model::Reads => "reads",
+            Model::Values => "values",
         }
     }
 }

@@ -18,6 +18,25 @@ struct Facts {
     writes: Vec<Vec<EventId>>,
     /// Lock, mode, acquire, release.
     scopes: Vec<(usize, Mode, EventId, Option<EventId>)>,
+    branches: bool,
+    /// Initial values, where reads recorded them.
+    initial: Vec<Option<i64>>,
+}
+
+impl Facts {
+    /// The reads of a thread before an event of it.
+    fn reads_before<'a>(&'a self, trace: &'a Trace, event: EventId) -> impl Iterator<Item = EventId> + 'a {
+        let program = &self.program[trace.thread(event).index()];
+        program.iter().copied().filter(move |&e| e < event && trace.op(e).reads())
+    }
+    /// Whether a write has the value that a read saw; there are no updates here.
+    fn equal(&self, trace: &Trace, read: EventId, writer: Writer) -> bool {
+        let value = match writer {
+            Writer::Init => self.initial[trace.op(read).variable().unwrap().index()],
+            Writer::Event(w) => trace.value(w),
+        };
+        value.is_some() && value == trace.value(read)
+    }
 }
 
 fn facts(trace: &Trace) -> Facts {
@@ -26,11 +45,16 @@ fn facts(trace: &Trace) -> Facts {
         saw: Vec::new(),
         writes: vec![Vec::new(); trace.variables()],
         scopes: Vec::new(),
+        branches: trace.events().any(|e| e.op == Op::Branch),
+        initial: vec![None; trace.variables()],
     };
     for event in trace.events() {
         f.program[event.thread.index()].push(event.id);
         let last = event.op.variable().and_then(|x| f.writes[x.index()].last().copied());
         f.saw.push(last.map_or(Writer::Init, Writer::Event));
+        if let (Op::Read(x, _), None, Some(_)) = (event.op, last, event.value) {
+            f.initial[x.index()] = event.value;
+        }
         match event.op {
             op if op.writes() => f.writes[op.variable().unwrap().index()].push(event.id),
             Op::Acquire(lock, mode) => f.scopes.push((lock.index(), mode, event.id, None)),
@@ -59,10 +83,38 @@ fn all(parts: Vec<String>) -> String {
     if parts.is_empty() { "true".into() } else { format!("(and {})", parts.join(" ")) }
 }
 
+/// "The read sees what it expects."
+fn kept(read: EventId) -> String {
+    format!("k{}", read.index())
+}
+/// What a write wrote is what it wrote in the trace.
+fn solid(trace: &Trace, f: &Facts, writer: Writer) -> String {
+    match writer {
+        Writer::Event(w) if f.branches => all(f.reads_before(trace, w).map(kept).collect()),
+        _ => "true".into(),
+    }
+}
+/// The read comes after the write, and no other write comes between.
+fn sees(trace: &Trace, f: &Facts, e: EventId, writer: Writer) -> String {
+    let mut parts = Vec::new();
+    if let Writer::Event(w) = writer {
+        parts.push(lt(p(w), p(e)));
+    }
+    let writes = f.writes[trace.op(e).variable().unwrap().index()].iter();
+    for &d in writes.filter(|&&d| d != e && Writer::Event(d) != writer) {
+        let mut order = vec![lt(p(e), p(d))];
+        if let Writer::Event(w) = writer {
+            order.push(lt(p(d), p(w)));
+        }
+        parts.push(any(order));
+    }
+    all(parts)
+}
+
 fn constraints(trace: &Trace, model: Model, f: &Facts) -> String {
     let mut s = String::from("(set-logic QF_LIA)\n(set-option :timeout 10000)\n(declare-const z Int)\n");
     for event in trace.events() {
-        let _ = writeln!(s, "(declare-const {} Int)", p(event.id));
+        let _ = writeln!(s, "(declare-const {} Int)\n(declare-const {} Bool)", p(event.id), kept(event.id));
     }
     let mut say = |fact: String| {
         let _ = writeln!(s, "(assert {fact})");
@@ -99,21 +151,20 @@ fn constraints(trace: &Trace, model: Model, f: &Facts) -> String {
                 say(any(holders));
             }
             op if op.reads() && model == Model::Reads => {
-                let writer = f.saw[e.index()];
-                let mut kept = Vec::new();
-                if let Writer::Event(w) = writer {
-                    kept.push(lt(p(w), p(e)));
+                say(any(vec![lt("z", p(e)), sees(trace, f, e, f.saw[e.index()])]));
+            }
+            op if op.reads() && model == Model::Values => {
+                let writes = f.writes[op.variable().unwrap().index()].iter().map(|&w| Writer::Event(w));
+                let sources = writes.chain([Writer::Init]);
+                let sources = sources.filter(|&w| w == f.saw[e.index()] || f.equal(trace, e, w));
+                let choices = sources.map(|w| all(vec![sees(trace, f, e, w), solid(trace, f, w)])).collect();
+                say(format!("(=> {} {})", kept(e), any(choices)));
+                if !f.branches {
+                    say(any(vec![lt("z", p(e)), kept(e)]));
                 }
-                for &d in
-                    f.writes[op.variable().unwrap().index()].iter().filter(|&&d| d != e && Writer::Event(d) != writer)
-                {
-                    let mut order = vec![lt(p(e), p(d))];
-                    if let Writer::Event(w) = writer {
-                        order.push(lt(p(d), p(w)));
-                    }
-                    kept.push(any(order));
-                }
-                say(any(vec![lt("z", p(e)), all(kept)]));
+            }
+            Op::Branch if model == Model::Values => {
+                say(any(vec![lt("z", p(e)), all(f.reads_before(trace, e).map(kept).collect())]));
             }
             _ => {}
         }
@@ -157,17 +208,29 @@ fn goal_formula(trace: &Trace, model: Model, f: &Facts, goal: &Goal) -> String {
     };
     match *goal {
         Goal::Race { first, second } => all(vec![at(first), at(second)]),
+        Goal::Nondeterminism { read, challenger } if model == Model::Values => {
+            let seen = last(trace.op(read).variable().unwrap(), challenger);
+            let differs = if f.equal(trace, read, challenger) { "false" } else { "true" };
+            all(vec![at(read), seen, solid(trace, f, challenger), differs.into()])
+        }
         Goal::Nondeterminism { read, challenger } => {
             all(vec![at(read), last(trace.op(read).variable().unwrap(), challenger)])
         }
         Goal::FinalValue { variable, challenger } => {
+            let other = trace.value(*f.writes[variable.index()].last().unwrap());
+            if model == Model::Values && other.is_some() && other == trace.value(challenger) {
+                return "false".into();
+            }
+            let solid =
+                if model == Model::Values { solid(trace, f, Writer::Event(challenger)) } else { all(Vec::new()) };
             let ends = f.program.iter().filter_map(|t| t.last()).map(|&e| lt(p(e), "z"));
-            all(ends.chain([last(variable, Writer::Event(challenger))]).collect())
+            all(ends.chain([last(variable, Writer::Event(challenger)), solid]).collect())
         }
         Goal::Atomicity { first, remote, second } => {
             let kept = all(vec![at(second), lt(p(first), p(remote)), lt(p(remote), "z")]);
             let free = all(vec![at(second), at(remote)]);
-            if model == Model::Reads && trace.op(remote).reads() { any(vec![kept, free]) } else { kept }
+            let stops = model == Model::Reads || (model == Model::Values && !f.branches);
+            if stops && trace.op(remote).reads() { any(vec![kept, free]) } else { kept }
         }
         Goal::Deadlock { ref waiting } => all(waiting.iter().map(|&e| at(e)).collect()),
         Goal::LostWakeup { .. } => unreachable!("not asked of the SMT solver"),
@@ -190,6 +253,8 @@ fn config(seed: u64) -> Config {
         quantum: 1 + pick(5, 8) as u32,
         reads: 0.4,
         updates: 0.0,
+        values: 0.9,
+        branches: if seed.is_multiple_of(3) { 0.1 } else { 0.0 },
         local: 0.1,
         unguarded: 0.3,
         guarded: 0.7,

@@ -4,7 +4,7 @@ use crate::finding::BugKind;
 use crate::key::Key;
 use crate::sweep::Sweeper;
 use crate::syncp::{Wanted, sweep};
-use portent_order::Goal;
+use portent_order::{Goal, Model};
 
 /// Adds sync-preserving races and deadlocks of groups that have no finding.
 pub(crate) fn add(sweeper: &mut Sweeper<'_, '_>) {
@@ -13,7 +13,9 @@ pub(crate) fn add(sweeper: &mut Sweeper<'_, '_>) {
     if !races && !deadlocks {
         return;
     }
-    let (facts, model, stop) = (sweeper.facts, sweeper.options.model, sweeper.stop);
+    let (facts, stop) = (sweeper.facts, sweeper.stop);
+    // What `reads` allows, `values` allows, too.
+    let model = if sweeper.options.model == Model::Sync { Model::Sync } else { Model::Reads };
     let found = sweeper.found();
     let known = |goal: &Goal| found.contains(&Key::of(facts, goal));
     let stopped = || stop.why().is_some();

@@ -235,7 +235,8 @@ impl<'a, 't> GoingOn<'a, 't> {
             Op::Busy(lock, mode) => held_by_other(lock, mode),
             Op::Receive(token) => trace.senders(token).iter().all(|&send| self.is_done(send)),
             Op::Wake(_) => trace.pairing_of_wake(event).is_none_or(|k| self.notified.contains(&k)),
-            Op::Read(x, _) | Op::Update(x, _) if self.model == Model::Reads => {
+            // Stricter than `values` needs: what is shown to go on does.
+            Op::Read(x, _) | Op::Update(x, _) if self.model != Model::Sync => {
                 self.memory.get(&x).map_or(Writer::Init, |&w| Writer::Event(w)) == self.facts.saw(event)
             }
             _ => true,

@@ -410,7 +410,7 @@ pub(crate) enum ModelName {
     Reads,
     /// Anything: finds more, and may predict what the program cannot do
     Sync,
-    #[value(hide = true)]
+    /// Any write of the same value, and anything at all where no branch follows: no false alarms, and more than `reads`
     Values,
 }
 

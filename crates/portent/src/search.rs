@@ -46,12 +46,12 @@ impl SearchArgs {
 }
 
 impl ModelName {
-    /// The model, if it can be used today.
-    pub(crate) fn model(self) -> Result<Model, Failure> {
+    /// The model by the engines' name.
+    pub(crate) fn model(self) -> Model {
         match self {
-            ModelName::Reads => Ok(Model::Reads),
-            ModelName::Sync => Ok(Model::Sync),
-            ModelName::Values => Err(not_built("--model values")),
+            ModelName::Reads => Model::Reads,
+            ModelName::Sync => Model::Sync,
+            ModelName::Values => Model::Values,
         }
     }
 }

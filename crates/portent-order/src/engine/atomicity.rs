@@ -7,7 +7,7 @@
 use super::target::Target;
 use super::window::{Act, Node, join};
 use super::{Effort, Engine, Settled};
-use crate::goal::{Goal, Model, Verdict};
+use crate::goal::{Goal, Verdict};
 use portent_trace::EventId;
 use std::time::Instant;
 
@@ -151,7 +151,7 @@ impl Engine<'_, '_> {
         let w = self.window;
         let (first_event, remote_event, second_event) = triple;
         match w.act[remote as usize] {
-            Act::Read(_) if w.model == Model::Reads => {
+            Act::Read(_) if w.stops_at_changed_reads() => {
                 let mut target = Target::new(w);
                 for node in [remote, second] {
                     if let Some(before) = w.before(node) {
@@ -165,7 +165,7 @@ impl Engine<'_, '_> {
                     Settled::Impossible => {}
                 }
             }
-            Act::Update(_) if w.model == Model::Reads => {
+            Act::Update(_) if w.stops_at_changed_reads() => {
                 let goal = Goal::Atomicity { first: first_event, remote: remote_event, second: second_event };
                 let mut apart = Engine::on(w);
                 match apart.decide(&goal, effort) {

@@ -8,6 +8,7 @@
 //! of the goal only, scopes open at the cut, and reuse of what was learnt through clauses that bind inside the witness.
 
 mod atomicity;
+mod choices;
 mod races;
 mod reads;
 mod saturate;
@@ -15,6 +16,7 @@ mod search;
 mod simulate;
 mod target;
 mod theory;
+mod values;
 mod window;
 
 pub use atomicity::Triple;
@@ -28,7 +30,8 @@ use simulate::{Order, Simulator};
 use std::ops::Range;
 use std::time::Instant;
 use target::Target;
-use window::{BASE, Node, Prefix, Window};
+use values::Sight;
+use window::{BASE, NONE, Node, Prefix, Window};
 
 /// What each tier did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +94,7 @@ pub struct View<'t> {
 impl<'t> View<'t> {
     /// The whole trace as one window.
     pub fn whole(trace: &'t Trace, model: Model) -> Self {
-        View { window: Window::open(trace, model, &Prefix::default(), trace.len()) }
+        View { window: Window::open(trace, model, &Prefix::of(trace, model), trace.len()) }
     }
     /// The windows of `len` events that overlap by half and cover the trace.
     pub fn windows(trace: &'t Trace, model: Model, len: usize) -> impl Iterator<Item = View<'t>> {
@@ -110,7 +113,7 @@ impl<'t> View<'t> {
         model: Model,
         spans: impl Iterator<Item = Range<usize>>,
     ) -> impl Iterator<Item = View<'t>> {
-        let mut prefix = Prefix::default();
+        let mut prefix = Prefix::of(trace, model);
         spans.map(move |span| {
             debug_assert!(span.start >= prefix.done, "spans go forward");
             prefix.advance(trace, span.start.min(trace.len()));
@@ -227,6 +230,9 @@ impl<'v, 't> Engine<'v, 't> {
         if target.lost.is_some() || !as_observed || !w.projects(&target.cut) {
             return None;
         }
+        if w.values.is_some() && !choices::observed_faults(w, &target.cut, target.relied()).is_empty() {
+            return None;
+        }
         self.tiers.observed += 1;
         Some(Settled::Order { floor: target.cut.clone(), order: Vec::new() })
     }
@@ -240,11 +246,18 @@ impl<'v, 't> Engine<'v, 't> {
         }
         if target.lost.is_none()
             && self.saturation.assume_observed_holders(target).is_ok()
-            && let Some(settled) = self.simulate(target).or_else(|| {
-                // A scope that is open need not stay open: once more, with the releases.
-                let closed = self.saturation.close_open_scopes(target);
-                if matches!(closed, Ok(true)) { self.simulate(target) } else { None }
-            })
+            && let Some(settled) = self
+                .simulate(target)
+                .or_else(|| {
+                    // In `values`, what reads saw is a good guess for what they could see.
+                    let grown = self.saturation.assume_observed_writers(target);
+                    if matches!(grown, Ok(true)) { self.simulate(target) } else { None }
+                })
+                .or_else(|| {
+                    // A scope that is open need not stay open: once more, with the releases.
+                    let closed = self.saturation.close_open_scopes(target);
+                    if matches!(closed, Ok(true)) { self.simulate(target) } else { None }
+                })
         {
             self.saturation.undo(mark);
             self.tiers.observed += 1;
@@ -272,7 +285,24 @@ impl<'v, 't> Engine<'v, 't> {
     fn simulate(&mut self, target: &Target) -> Option<Settled> {
         let order = Order { rows: self.saturation.clock(), stride: self.window.chains };
         let floor = self.window.lock_free_cut(self.saturation.cut(), &target.cap(self.window));
-        self.simulator.run(self.window, &order, &floor, self.saturation.cut(), false).ok()?;
+        let (w, cut) = (self.window, self.saturation.cut());
+        if let Some(values) = &w.values {
+            let inside = |n: u32| n != NONE && w.place[n as usize] < cut[w.chain_of[n as usize] as usize];
+            self.simulator.chosen.clear();
+            for read in 0..w.len() as u32 {
+                let observed = values.observed[read as usize];
+                if inside(values.until[read as usize]) && (observed == BASE || inside(observed)) {
+                    self.simulator.chosen.choose(w, read, observed);
+                }
+            }
+        }
+        self.simulator.run(w, &order, &floor, cut, false).ok()?;
+        if let Some(values) = &w.values {
+            let sight = Sight::along(w, values, self.simulator.order().iter().copied());
+            if !sight.faults(w, cut, target.relied()).is_empty() {
+                return None;
+            }
+        }
         let reached = target.last.is_none_or(|(x, last)| self.simulator.last_write(x) == last);
         reached.then(|| Settled::Order { floor, order: self.simulator.order().to_vec() })
     }

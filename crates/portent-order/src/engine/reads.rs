@@ -104,7 +104,7 @@ impl Engine<'_, '_> {
             let questions: u64 = w.variables[x as usize].writes.iter().map(|l| l.nodes.len() as u64).sum();
             let before = self.tiers.settled();
             let Some(&observed) = last.iter().max() else { continue };
-            for &writer in last.iter().filter(|&&c| c != observed) {
+            for &writer in last.iter().filter(|&&c| c != observed && !w.ends_the_same(observed, c)) {
                 if stop() || effort.deadline.is_some_and(|end| Instant::now() > end) {
                     finished = false;
                     break 'all;
@@ -182,7 +182,7 @@ impl Engine<'_, '_> {
             happened.iter().copied().filter(last).collect()
         };
         // What has happened came before the read in the trace, too.
-        for writer in seen_now.into_iter().filter(|&c| c != observed && earliest == 0) {
+        for writer in seen_now.into_iter().filter(|&c| c != observed && earliest == 0 && !w.is_no_change(read, c)) {
             let mark = self.saturation.mark();
             target.cut.copy_from_slice(self.saturation.cut());
             target.last = Some((x, writer));
@@ -198,7 +198,7 @@ impl Engine<'_, '_> {
                 if w.past_of(writer)[own_chain] > own_place {
                     break;
                 }
-                if writer == observed || writer < earliest {
+                if writer == observed || writer < earliest || w.is_no_change(read, writer) {
                     continue;
                 }
                 // Everything up to the writer before it is below the cut, or part of this one's past.

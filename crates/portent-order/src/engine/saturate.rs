@@ -392,6 +392,25 @@ impl<'w, 't> Saturation<'w, 't> {
         Ok(true)
     }
 
+    /// In `values`: lets the writers happen that the reads of the set saw, where the target allows it; whether there were any.
+    /// A choice: on a cycle, nothing is proven.
+    pub(crate) fn assume_observed_writers(&mut self, target: &Target) -> Result<bool, Cycle> {
+        let w = self.w;
+        let Some(values) = &w.values else { return Ok(false) };
+        let mut grown = self.cut.clone();
+        for chain in 0..w.chains {
+            if let Some(last) = self.cut[chain].checked_sub(1) {
+                join(&mut grown, values.seen_past_of(w, w.chain[chain][last as usize]));
+            }
+        }
+        if grown == self.cut || grown.iter().zip(&target.stop).any(|(cut, stop)| cut > stop) {
+            return Ok(false);
+        }
+        self.grow(&grown)?;
+        self.fixpoint(target)?;
+        Ok(true)
+    }
+
     /// Puts every failed try into the scope that it was observed in, which may make the set grow. A choice: on a cycle,
     /// nothing is proven.
     pub(crate) fn assume_observed_holders(&mut self, target: &Target) -> Result<(), Cycle> {

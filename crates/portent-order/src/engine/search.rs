@@ -74,10 +74,10 @@ pub(crate) enum Found {
 }
 
 pub(crate) struct Search<'w, 't> {
-    w: &'w Window<'t>,
+    pub(super) w: &'w Window<'t>,
     solver: Solver<Watcher>,
     gauge: Rc<Gauge>,
-    theory: OrderTheory<'w, 't>,
+    pub(super) theory: OrderTheory<'w, 't>,
     pairs: FxHashMap<(Node, Node), Lit>,
     made: FxHashSet<Made>,
     /// "This write is the last of its variable", by variable and write.
@@ -86,6 +86,11 @@ pub(crate) struct Search<'w, 't> {
     lost: FxHashMap<u32, Lit>,
     /// "This scope is open at the cut".
     open: FxHashMap<u32, Lit>,
+    /// In `values`: "this read sees what it expects", "this write (or [`BASE`]) is what this read sees", "all reads before this
+    /// write see what they expect".
+    pub(super) kept: FxHashMap<Node, Lit>,
+    pub(super) sources: FxHashMap<(u32, Node), Lit>,
+    pub(super) solid: FxHashMap<Node, Lit>,
 }
 
 impl<'w, 't> Search<'w, 't> {
@@ -101,6 +106,9 @@ impl<'w, 't> Search<'w, 't> {
             last: FxHashMap::default(),
             lost: FxHashMap::default(),
             open: FxHashMap::default(),
+            kept: FxHashMap::default(),
+            sources: FxHashMap::default(),
+            solid: FxHashMap::default(),
         };
         let z = search.theory.z();
         for wait in &w.waits {
@@ -145,13 +153,13 @@ impl<'w, 't> Search<'w, 't> {
         Known::Open(if a == key.0 { lit } else { !lit })
     }
 
-    fn fresh(&mut self) -> Lit {
+    pub(super) fn fresh(&mut self) -> Lit {
         let var: Var = self.solver.new_var_default();
         Lit::new(var, true)
     }
 
     /// Adds the clause "one of these orders, or one of these literals".
-    fn clause(&mut self, orders: &[(Node, Node)], lits: &[Lit]) {
+    pub(super) fn clause(&mut self, orders: &[(Node, Node)], lits: &[Lit]) {
         let mut clause = lits.to_vec();
         for &(a, b) in orders {
             match self.before(a, b) {
@@ -179,6 +187,11 @@ impl<'w, 't> Search<'w, 't> {
             }
             match std::mem::take(&mut self.theory.outcome) {
                 Outcome::Order(order) => {
+                    match self.faults(target, &order) {
+                        Some(true) => continue,
+                        Some(false) => return Found::OutOfBudget,
+                        None => {}
+                    }
                     if let Some(order) = self.stay_asleep(target, &order) {
                         return Found::Order(order);
                     }
@@ -187,13 +200,9 @@ impl<'w, 't> Search<'w, 't> {
                     }
                 }
                 Outcome::Obstacles(obstacles) => {
-                    let new =
-                        obstacles.into_iter().filter(|&o| self.made.insert(Made::Obstacle(o))).collect::<Vec<_>>();
-                    debug_assert!(!new.is_empty(), "a stuck order has an obstacle that is no clause yet");
-                    if new.is_empty() {
+                    if !self.make_new(obstacles) {
                         return Found::OutOfBudget;
                     }
-                    new.into_iter().for_each(|obstacle| self.make(obstacle));
                 }
                 Outcome::None => return Found::OutOfBudget,
             }
@@ -222,7 +231,13 @@ impl<'w, 't> Search<'w, 't> {
         if let Some(key) = target.last {
             let lit = match self.last.get(&key) {
                 Some(&lit) => lit,
-                None => self.fresh(),
+                None => {
+                    let lit = self.fresh();
+                    if let Some(solid) = self.is_solid(key.1) {
+                        self.clause(&[], &[!lit, solid]);
+                    }
+                    lit
+                }
             };
             self.last.insert(key, lit);
             assumptions.push(lit);
@@ -236,6 +251,14 @@ impl<'w, 't> Search<'w, 't> {
             assumptions.push(lit);
         }
         Some(assumptions)
+    }
+
+    /// Makes clauses of the obstacles that are none yet; whether there are any.
+    pub(super) fn make_new(&mut self, obstacles: Vec<Obstacle>) -> bool {
+        let new = obstacles.into_iter().filter(|&o| self.made.insert(Made::Obstacle(o))).collect::<Vec<_>>();
+        debug_assert!(!new.is_empty(), "what is wrong with an order is no clause yet");
+        new.iter().for_each(|&obstacle| self.make(obstacle));
+        !new.is_empty()
     }
 
     fn make(&mut self, obstacle: Obstacle) {
@@ -254,14 +277,21 @@ impl<'w, 't> Search<'w, 't> {
                 }
                 self.clause(&orders, &[]);
             }
-            Obstacle::FromRead(read, rival) => {
-                let writer = w.saw[read as usize];
-                let mut orders = vec![(z, read), (read, rival)];
+            Obstacle::FromRead(read, writer, rival) => {
+                let mut orders = vec![(read, rival)];
                 if writer != BASE {
                     orders.push((rival, writer));
                 }
-                self.clause(&orders, &[]);
+                match self.sources.get(&(writer, read)) {
+                    Some(&sees) => self.clause(&orders, &[!sees]),
+                    None => {
+                        orders.push((z, read));
+                        self.clause(&orders, &[]);
+                    }
+                }
             }
+            Obstacle::Changed(read) => self.must_keep(read),
+            Obstacle::Spoiled(write, read) => self.must_keep_before(write, read),
             Obstacle::Busy(node) => {
                 let Act::Busy(lock, mode) = w.act[node as usize] else { return };
                 let mut holders = Vec::new();
@@ -398,8 +428,23 @@ impl<'w, 't> Search<'w, 't> {
                     }
                     notified
                 }
-                Act::Read(x) | Act::Update(x) if w.saw[next as usize] != NONE => {
-                    let writer = w.saw[next as usize];
+                _ if changes_nothing(w, next) => match self.why_unspoiled(next, order) {
+                    // A branch that is not to be taken the same way: what made its thread see the same must differ.
+                    Some((differs, either)) => {
+                        orders.extend(differs);
+                        reasons.extend(either);
+                        reasons.push(!goal);
+                        self.clause(&orders, &reasons);
+                        refined = true;
+                        continue;
+                    }
+                    None => false,
+                },
+                Act::Read(_) | Act::Update(_) if w.values.as_ref().is_some_and(|values| values.branches) => true,
+                Act::Read(x) | Act::Update(x) if w.saw[next as usize] != NONE || w.values.is_some() => {
+                    let last = self.theory.simulator().last_write(x);
+                    let writer = if w.values.is_some() { last } else { w.saw[next as usize] };
+                    holder = writer;
                     if writer != BASE {
                         orders.push((z, writer));
                     }
@@ -415,7 +460,10 @@ impl<'w, 't> Search<'w, 't> {
                             }
                         }
                     }
-                    self.theory.simulator().last_write(x) == writer
+                    match &w.values {
+                        Some(values) => values.is_as_good(w, next, last),
+                        None => last == writer,
+                    }
                 }
                 _ => {
                     // A receive waits for what is ordered before it beside its own thread.
@@ -457,6 +505,11 @@ impl<'w, 't> Search<'w, 't> {
         }
         lit
     }
+}
+
+/// A branch, in `values` of a trace that has them.
+fn changes_nothing(w: &Window<'_>, node: Node) -> bool {
+    w.values.as_ref().is_some_and(|values| values.branches) && w.is_branch(node)
 }
 
 /// A notify on the sleeper's condition that would wake it.

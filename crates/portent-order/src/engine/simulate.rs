@@ -4,6 +4,7 @@
 //! given partial order. Two steps are never taken because nothing could follow them: a write that would take a value
 //! away from a kept read still to come, and an acquire of a lock that will not be released while others still want it.
 
+use super::values::Sight;
 use super::window::{Act, BASE, NONE, Node, Window};
 use crate::goal::Model;
 use portent_trace::Mode;
@@ -28,10 +29,42 @@ impl Order<'_> {
 pub(crate) enum Obstacle {
     /// Two scopes of one lock are not ordered.
     Scopes(u32, u32),
-    /// A kept read and another write of its variable are not ordered.
-    FromRead(Node, Node),
+    /// A kept read, the write it is to see, and another write of its variable are not ordered.
+    FromRead(Node, u32, Node),
     /// A failed try found nobody holding the lock.
     Busy(Node),
+    /// In `values`: a read that matters does not see what it expects.
+    Changed(Node),
+    /// In `values`: a write is relied on, and this read before it does not see what it expects.
+    Spoiled(Node, Node),
+}
+
+/// In `values`: what reads that have a choice are to see.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chosen {
+    saw: FxHashMap<Node, u32>,
+    readers: FxHashMap<u32, Vec<Node>>,
+    base_readers: FxHashMap<u32, Vec<Node>>,
+}
+
+impl Chosen {
+    pub(crate) fn clear(&mut self) {
+        self.saw.clear();
+        self.readers.clear();
+        self.base_readers.clear();
+    }
+    /// The read is to see the write (or [`BASE`]), unless it has something to see already.
+    pub(crate) fn choose(&mut self, w: &Window<'_>, read: Node, writer: u32) {
+        let Some(x) = w.act[read as usize].read() else { return };
+        if w.saw[read as usize] != NONE || self.saw.contains_key(&read) {
+            return;
+        }
+        self.saw.insert(read, writer);
+        match writer {
+            BASE => self.base_readers.entry(x).or_default().push(read),
+            writer => self.readers.entry(writer).or_default().push(read),
+        }
+    }
 }
 
 /// How many obstacles are worth finding at once.
@@ -49,9 +82,28 @@ pub(crate) struct Simulator {
     waiting: Vec<u32>,
     order: Vec<Node>,
     obstacles: Vec<Obstacle>,
+    /// Used by the next run.
+    pub chosen: Chosen,
 }
 
 impl Simulator {
+    /// What a read is to see; [`NONE`] if anything.
+    #[inline]
+    fn saw(&self, w: &Window<'_>, node: Node) -> u32 {
+        match w.saw[node as usize] {
+            NONE if w.values.is_some() => self.chosen.saw.get(&node).copied().unwrap_or(NONE),
+            writer => writer,
+        }
+    }
+    /// The reads that are to see a write (or [`BASE`]) of a variable.
+    fn readers<'a>(&'a self, w: &'a Window<'_>, x: u32, writer: u32) -> impl Iterator<Item = Node> + 'a {
+        let (fixed, chosen) = match writer {
+            BASE => (Some(&w.variables[x as usize].base_readers), self.chosen.base_readers.get(&x)),
+            writer => (w.readers.get(&writer), self.chosen.readers.get(&writer)),
+        };
+        fixed.into_iter().chain(chosen).flatten().copied()
+    }
+
     /// Orders everything from `floor` (a lock-free cut, or nothing) to `cut`; `Err` lists obstacles, none of which is
     /// settled by `order`.
     ///
@@ -154,7 +206,12 @@ impl Simulator {
         match w.model {
             // What counts as last above the floor is enough: the goal's writes are above it.
             Model::Sync => self.waiting.resize(w.variables.len(), 0),
-            Model::Reads => self.waiting.extend(w.variables.iter().map(|x| inside(w, cut, &x.base_readers))),
+            Model::Reads | Model::Values => {
+                for x in 0..w.variables.len() as u32 {
+                    let waiting = self.readers(w, x, BASE).filter(|&read| is_inside(w, cut, read)).count();
+                    self.waiting.push(waiting as u32);
+                }
+            }
         }
     }
 
@@ -170,21 +227,23 @@ impl Simulator {
     fn obstacle(&self, w: &Window<'_>, cut: &[u32], node: Node) -> Option<Obstacle> {
         let act = w.act[node as usize];
         match act {
-            Act::Read(x) | Act::Update(x) if w.saw[node as usize] != NONE => {
-                let last = self.last[x as usize];
-                if last != w.saw[node as usize] {
+            Act::Read(x) | Act::Update(x) if self.saw(w, node) != NONE => {
+                let (last, saw) = (self.last[x as usize], self.saw(w, node));
+                if last != saw {
                     // Ready, so its writer has happened: somebody has overwritten it.
-                    return Some(Obstacle::FromRead(node, last));
+                    return Some(Obstacle::FromRead(node, saw, last));
                 }
                 if let Act::Update(_) = act
                     && self.waiting[x as usize] > 1
                 {
-                    return self.pending_reader(w, cut, x, node).map(|b| Obstacle::FromRead(b, node));
+                    return self
+                        .pending_reader(w, cut, x, node)
+                        .map(|b| Obstacle::FromRead(b, self.last[x as usize], node));
                 }
                 None
             }
             Act::Write(x) | Act::Update(x) if self.waiting[x as usize] > 0 => {
-                self.pending_reader(w, cut, x, node).map(|b| Obstacle::FromRead(b, node))
+                self.pending_reader(w, cut, x, node).map(|b| Obstacle::FromRead(b, self.last[x as usize], node))
             }
             Act::Acquire(scope) => self.lock_obstacle(w, cut, scope),
             Act::Busy(lock, mode) => {
@@ -204,8 +263,7 @@ impl Simulator {
 
     fn pending_reader(&self, w: &Window<'_>, cut: &[u32], x: u32, not: Node) -> Option<Node> {
         let last = self.last[x as usize];
-        let readers = if last == BASE { Some(&w.variables[x as usize].base_readers) } else { w.readers.get(&last) };
-        readers?.iter().copied().find(|&b| b != not && is_inside(w, cut, b) && !self.has_happened(w, b))
+        self.readers(w, x, last).find(|&b| b != not && is_inside(w, cut, b) && !self.has_happened(w, b))
     }
 
     fn has_happened(&self, w: &Window<'_>, node: Node) -> bool {
@@ -242,14 +300,15 @@ impl Simulator {
     fn take(&mut self, w: &Window<'_>, cut: &[u32], node: Node) {
         let act = w.act[node as usize];
         if let Some(x) = act.read()
-            && self.last[x as usize] == w.saw[node as usize]
+            && self.last[x as usize] == self.saw(w, node)
         {
             self.waiting[x as usize] -= 1;
         }
         self.step(w, node);
         match act {
             Act::Write(x) | Act::Update(x) => {
-                self.waiting[x as usize] = w.readers.get(&node).map_or(0, |readers| inside(w, cut, readers));
+                let waiting = self.readers(w, x, node).filter(|&read| is_inside(w, cut, read)).count();
+                self.waiting[x as usize] = waiting as u32;
             }
             Act::Acquire(id) => {
                 let scope = w.scopes[id as usize];
@@ -301,11 +360,18 @@ impl Simulator {
                 scope.chain as usize != own && scope.mode.conflicts_with(mode)
             })
         };
+        if let Some(values) = w.values.as_deref().filter(|values| values.branches)
+            && (w.is_branch(node) || w.act[node as usize].read().is_some())
+        {
+            let untouched = || !Sight::along(w, values, self.order.iter().copied()).is_spoiled(own);
+            return w.act[node as usize].read().is_some() || untouched();
+        }
         ready
             && match w.act[node as usize] {
-                Act::Read(x) | Act::Update(x) => {
-                    w.saw[node as usize] == NONE || self.last[x as usize] == w.saw[node as usize]
-                }
+                Act::Read(x) | Act::Update(x) => match &w.values {
+                    Some(values) => values.is_as_good(w, node, self.last[x as usize]),
+                    None => w.saw[node as usize] == NONE || self.last[x as usize] == w.saw[node as usize],
+                },
                 Act::Acquire(id) => !held_against(w.scopes[id as usize].lock, w.scopes[id as usize].mode),
                 Act::Busy(lock, mode) => held_against(lock, mode),
                 Act::Wake(wait) => {
@@ -347,8 +413,4 @@ impl Simulator {
 #[inline]
 fn is_inside(w: &Window<'_>, cut: &[u32], node: Node) -> bool {
     w.place[node as usize] < cut[w.chain_of[node as usize] as usize]
-}
-
-fn inside(w: &Window<'_>, cut: &[u32], nodes: &[Node]) -> u32 {
-    nodes.iter().filter(|&&n| is_inside(w, cut, n)).count() as u32
 }

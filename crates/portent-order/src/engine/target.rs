@@ -5,7 +5,7 @@
 //! then the `tail` happens. (SOLVER.md writes the same with a node Z: what is in the set is before Z.)
 
 use super::window::{Act, BASE, Node, Window, join};
-use crate::goal::{Goal, Model, Writer};
+use crate::goal::{Goal, Writer};
 
 /// One way to reach a goal.
 #[derive(Clone, Debug)]
@@ -60,6 +60,10 @@ impl Target {
         }
         cap
     }
+    /// In `values`: the write whose value the goal is about.
+    pub(crate) fn relied(&self) -> Option<Node> {
+        self.last.map(|(_, last)| last).filter(|&last| last != BASE)
+    }
     /// Whether what must have happened already contains what must not.
     pub(crate) fn is_contradictory(&self) -> bool {
         self.cut.iter().zip(&self.stop).any(|(cut, stop)| cut > stop)
@@ -88,6 +92,9 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
                 target = target.with(window, c);
                 target.last = Some((x, c));
             }
+            if target.last.is_some_and(|(_, last)| window.is_no_change(r, last)) {
+                return Some(Vec::new());
+            }
             target.tail = vec![r];
             Some(vec![target])
         }
@@ -98,7 +105,11 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             let c = window.node(challenger)?;
             let mut target = new();
             target.cut = target.stop.clone();
-            target.last = Some((window.variable_index(variable.index() as u32)?, c));
+            let x = window.variable_index(variable.index() as u32)?;
+            if window.last_writes(x, &target.cut).max().is_some_and(|last| window.ends_the_same(last, c)) {
+                return Some(Vec::new());
+            }
+            target.last = Some((x, c));
             Some(vec![target])
         }
         Goal::Atomicity { first, remote, second } => {
@@ -107,12 +118,12 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             kept.tail = vec![e2];
             let mut all = vec![kept];
             match window.act[f as usize] {
-                Act::Read(_) if window.model == Model::Reads => {
+                Act::Read(_) if window.stops_at_changed_reads() => {
                     let mut free = new().at(window, e2).at(window, f);
                     free.tail = vec![f, e2];
                     all.push(free);
                 }
-                Act::Update(_) if window.model == Model::Reads => {
+                Act::Update(_) if window.stops_at_changed_reads() => {
                     let freeing = window.freeing(f);
                     let mut free = new().at(&freeing, e2).with(&freeing, f).edge(e1, f);
                     free.stop[window.chain_of[f as usize] as usize] = window.place[f as usize] + 1;

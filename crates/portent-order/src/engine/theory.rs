@@ -50,6 +50,8 @@ pub(crate) struct OrderTheory<'w, 't> {
     explanation: Vec<Lit>,
     changed: Vec<Node>,
     simulator: Simulator,
+    /// In `values`: literals that choose a write for a read to see.
+    pub choices: Vec<(Lit, u32, Node)>,
     pub outcome: Outcome,
 }
 
@@ -79,6 +81,7 @@ impl<'w, 't> OrderTheory<'w, 't> {
             explanation: Vec::new(),
             changed: Vec::new(),
             simulator: Simulator::default(),
+            choices: Vec::new(),
             outcome: Outcome::None,
         }
     }
@@ -241,6 +244,13 @@ impl Theory for OrderTheory<'_, '_> {
             return;
         }
         let cut = self.rows[self.z() as usize * self.k..][..self.k - 1].to_vec();
+        self.simulator.chosen.clear();
+        for &(lit, writer, read) in &self.choices {
+            let value = acts.value(lit.var());
+            if value == if lit.sign() { lbool::TRUE } else { lbool::FALSE } {
+                self.simulator.chosen.choose(self.w, read, writer);
+            }
+        }
         let order = Order { rows: &self.rows, stride: self.k };
         self.outcome = match self.simulator.run(self.w, &order, &vec![0; self.k - 1], &cut, true) {
             Ok(()) => Outcome::Order(self.simulator.order().to_vec()),

@@ -3,6 +3,7 @@
 //! A window starts from the observed prefix (every event before it has happened, in observed order), which keeps it
 //! sound, and forgets what comes after it: a trace may stop anywhere. Within it everything is exact.
 
+use super::values::{TraceValues, Values};
 use crate::goal::{Model, Schedule, Writer};
 use portent_trace::{EventId, Mode, Op, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -100,9 +101,16 @@ pub(crate) struct Prefix {
     schedule: Schedule,
     held: FxHashSet<(u32, u32, bool)>,
     last_write: FxHashMap<u32, EventId>,
+    /// For `values`; made when it is missing.
+    pub values: Option<Arc<TraceValues>>,
 }
 
 impl Prefix {
+    /// The empty prefix of a trace, for windows in a model.
+    pub(crate) fn of(trace: &Trace, model: Model) -> Self {
+        let values = (model == Model::Values).then(|| Arc::new(TraceValues::of(trace)));
+        Prefix { values, ..Prefix::default() }
+    }
     /// Moves on to event `to`.
     pub(crate) fn advance(&mut self, trace: &Trace, to: usize) {
         for i in self.done..to {
@@ -135,7 +143,8 @@ pub(crate) struct Window<'t> {
     pub place: Vec<u32>,
     pub chain: Vec<Vec<Node>>,
     pub act: Vec<Act>,
-    /// The write each read saw, a node or [`BASE`]; [`NONE`] for what does not read (and for everything in `sync`).
+    /// The write each read must see, a node or [`BASE`]; [`NONE`] for what does not read, for everything in `sync`, and in
+    /// `values` for what has a choice.
     pub saw: Vec<u32>,
     /// Kept reads of each write, ascending.
     pub readers: FxHashMap<Node, Vec<Node>>,
@@ -157,6 +166,8 @@ pub(crate) struct Window<'t> {
     pub busy: Vec<(Node, u32)>,
     /// For each node, how many events of each chain are in its past, itself included: `past[node * chains + chain]`.
     pub past: Vec<u32>,
+    /// In `values`.
+    pub values: Option<Box<Values>>,
 }
 
 impl<'t> Window<'t> {
@@ -204,10 +215,15 @@ impl<'t> Window<'t> {
             free_at: Vec::new(),
             busy: Vec::new(),
             past: Vec::new(),
+            values: None,
         };
         w.fill(prefix, len);
         w.free_at = w.open_at.iter().map(|sets| last_free(sets)).collect();
-        w.compute_past();
+        match (model, &prefix.values) {
+            (Model::Values, Some(whole)) => w.add_values(whole),
+            (Model::Values, None) => w.add_values(&TraceValues::of(trace)),
+            _ => w.compute_past(),
+        }
         w
     }
 
@@ -356,7 +372,7 @@ impl<'t> Window<'t> {
         id
     }
 
-    fn compute_past(&mut self) {
+    pub(super) fn compute_past(&mut self) {
         let k = self.chains;
         self.hard.sort_unstable_by_key(|&(before, after)| (after, before));
         self.past = vec![0; self.len() * k];
@@ -423,6 +439,10 @@ impl<'t> Window<'t> {
     #[inline]
     pub(crate) fn node(&self, event: EventId) -> Option<Node> {
         self.local(event).filter(|&node| (node as usize) < self.len())
+    }
+    /// The variables of the trace and what they are here.
+    pub(super) fn variables_by_number(&self) -> Vec<(u32, u32)> {
+        self.variable_of.iter().map(|(&global, &local)| (global, local)).collect()
     }
     pub(crate) fn variable_index(&self, global: u32) -> Option<u32> {
         self.variable_of.get(&global).copied()
@@ -513,6 +533,10 @@ impl<'t> Window<'t> {
     /// This window with an update turned into a plain write: for goals that let it read anything.
     pub(crate) fn freeing(&self, update: Node) -> Self {
         let mut freed = self.clone();
+        if freed.values.is_some() {
+            freed.free_source(update);
+            return freed;
+        }
         if let Act::Update(x) = freed.act[update as usize] {
             freed.act[update as usize] = Act::Write(x);
             match std::mem::replace(&mut freed.saw[update as usize], NONE) {
@@ -530,7 +554,7 @@ impl<'t> Window<'t> {
     }
 }
 
-fn list_in_chain(lists: &mut Vec<InChain>, chain: u32, node: Node) {
+pub(super) fn list_in_chain(lists: &mut Vec<InChain>, chain: u32, node: Node) {
     match lists.iter_mut().find(|list| list.chain == chain) {
         Some(list) => list.nodes.push(node),
         None => lists.push(InChain { chain, nodes: vec![node] }),

@@ -128,7 +128,7 @@ impl Tier {
             tier.show_observed(sweeper);
             match sweeper.options.model {
                 Model::Sync => tier.ask_from_cuts(sweeper),
-                Model::Reads => {
+                Model::Reads | Model::Values => {
                     for round in 0..wanted {
                         tier.round(sweeper, round, sweeper.options.window.max(2), sweeper.options.window / 8);
                     }
@@ -196,7 +196,7 @@ impl Tier {
     /// Asks about far instances; then what is not settled is shown. `examined`: whether all windows were.
     pub(crate) fn finish(mut self, sweeper: &mut Sweeper<'_, '_>, examined: bool) -> (Streamed, Vec<Incomplete>) {
         let started = Instant::now();
-        if sweeper.options.model == Model::Reads {
+        if sweeper.options.model != Model::Sync {
             self.guess(sweeper);
             let window = sweeper.options.window.max(2);
             for round in 0..TRIED {

@@ -65,7 +65,9 @@ pub(super) fn project(
         }
     }
     let Some(end) = at.keys().copied().max() else { return vec![None; goals.len()] };
-    let mut past = Past::new(trace, model);
+    // In `values`, reads that see the same write are a good guess, too.
+    let past_of = if model == Model::Sync { Model::Sync } else { Model::Reads };
+    let mut past = Past::new(trace, past_of);
     for event in (0..=end.index()).map(|i| trace.event(EventId::new(i))) {
         let t = event.thread.index();
         for &g in at.get(&event.id).into_iter().flatten() {

@@ -51,7 +51,7 @@ fn check(args: &CheckArgs, silent: bool) -> Result<(Check<'_>, bool), Failure> {
     let options = args.search.options()?;
     let models = match args.model {
         None => vec![Model::Reads, Model::Sync],
-        Some(name) => vec![name.model()?],
+        Some(name) => vec![name.model()],
     };
     let (mut target, nature) = target(args)?;
     target.silent = silent;

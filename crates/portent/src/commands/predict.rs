@@ -79,7 +79,7 @@ fn replay_command(_: &PredictArgs) -> Option<String> {
 
 fn options(args: &PredictArgs) -> Result<Options, Failure> {
     let mut options = args.search.options()?;
-    options.model = args.model.model()?;
+    options.model = args.model.model();
     if args.engine == EngineName::Hb {
         if !options.kinds.contains(&BugKind::Race) {
             return Err(Failure::usage("--engine hb finds races only", "leave out --kind, or add race to it"));

@@ -56,8 +56,12 @@ pub struct TinyShape {
     pub atomics: bool,
     /// `branch`.
     pub branches: bool,
+    /// Half of the reads are followed by a `branch`.
+    pub branch_heavy: bool,
     /// Accesses carry values, few different ones.
     pub values: bool,
+    /// Some of them do not.
+    pub forgetful: bool,
 }
 
 impl TinyShape {
@@ -83,7 +87,9 @@ impl TinyShape {
         updates: false,
         atomics: false,
         branches: false,
+        branch_heavy: false,
         values: false,
+        forgetful: false,
     };
 
     /// Every feature at once.
@@ -108,7 +114,9 @@ impl TinyShape {
         updates: true,
         atomics: true,
         branches: true,
+        branch_heavy: false,
         values: true,
+        forgetful: false,
     };
 
     /// The variants that engines are tested on.
@@ -165,6 +173,83 @@ impl TinyShape {
                 ..locks.clone()
             },
             TinyShape { name: "atomics", updates: true, atomics: true, values: true, branches: true, ..open.clone() },
+            TinyShape { name: "values", values: true, ..plain.clone() },
+            TinyShape { name: "values-locks", values: true, updates: true, variables: 1, events: 14, ..open.clone() },
+            TinyShape {
+                name: "branches",
+                branches: true,
+                branch_heavy: true,
+                values: true,
+                events: 14,
+                ..plain.clone()
+            },
+            TinyShape {
+                name: "branches-locks",
+                branches: true,
+                branch_heavy: true,
+                values: true,
+                updates: true,
+                events: 16,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "blocks-values",
+                blocks: true,
+                values: true,
+                updates: true,
+                variables: 1,
+                events: 14,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "blocks-branches",
+                blocks: true,
+                branches: true,
+                branch_heavy: true,
+                values: true,
+                forgetful: true,
+                updates: true,
+                events: 16,
+                ..plain.clone()
+            },
+            TinyShape {
+                name: "forgetful",
+                values: true,
+                forgetful: true,
+                updates: true,
+                fork_join: true,
+                tokens: true,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "nests-branches",
+                lock_heavy: true,
+                branches: true,
+                branch_heavy: true,
+                values: true,
+                events: 16,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "waits-branches",
+                wait_heavy: true,
+                conditions: true,
+                branches: true,
+                branch_heavy: true,
+                values: true,
+                locks: 1,
+                events: 16,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "waits-values",
+                wait_heavy: true,
+                conditions: true,
+                values: true,
+                locks: 1,
+                events: 16,
+                ..open.clone()
+            },
             TinyShape::EVERYTHING,
         ]
         .into_iter()

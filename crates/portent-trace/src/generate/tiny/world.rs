@@ -200,7 +200,13 @@ impl<'a> World<'a> {
             *cell = write;
         }
         let value = self.shape.values.then_some(*cell);
-        self.emit(t, op, x, value)
+        let forgotten = self.shape.forgetful && self.random.one_in(5);
+        self.emit(t, op, x, value.filter(|_| !forgotten));
+        let room = self.kernel + self.debt() < self.target;
+        if self.shape.branch_heavy && room && !matches!(op, InputOp::Write(_)) && self.random.one_in(2) {
+            self.emit(t, InputOp::Branch, 0, None);
+        }
+        true
     }
 
     fn acquire(&mut self, t: usize, room: u32) -> bool {
