@@ -71,10 +71,8 @@ impl<'t> Checker<'t> {
         Checker { trace, program, saw, last }
     }
 
-    /// Whether `witness` is a reordering of the trace in `model` that reaches `goal`.
-    pub fn check(&self, model: Model, goal: &Goal, witness: &Schedule) -> Result<(), Rejected> {
-        self.is_a_goal(goal).map_err(|why| Rejected { step: 0, why: format!("not a goal: {why}") })?;
-        let mut replay = Replay {
+    fn start(&self, model: Model) -> Replay<'_, 't> {
+        Replay {
             checker: self,
             model,
             position: vec![0; self.program.len()],
@@ -83,13 +81,31 @@ impl<'t> Checker<'t> {
             holders: vec![Vec::new(); self.trace.locks()],
             sent: vec![0; self.trace.tokens()],
             stopped: vec![false; self.program.len()],
-        };
+        }
+    }
+
+    /// Whether `witness` is a reordering of the trace in `model` that reaches `goal`.
+    pub fn check(&self, model: Model, goal: &Goal, witness: &Schedule) -> Result<(), Rejected> {
+        self.is_a_goal(goal).map_err(|why| Rejected { step: 0, why: format!("not a goal: {why}") })?;
+        let mut replay = self.start(model);
         let mut step = 0;
         for thread in witness.steps() {
-            replay.execute(thread, goal, step).map_err(|why| Rejected { step, why })?;
+            replay.execute(thread, Some(goal), step).map_err(|why| Rejected { step, why })?;
             step += 1;
         }
         replay.reached(goal).map_err(|why| Rejected { step, why })
+    }
+
+    /// The events that a schedule executes, if it is a reordering of the trace in `model` in which no read is free.
+    pub fn replay(&self, model: Model, schedule: &Schedule) -> Result<Vec<EventId>, Rejected> {
+        let mut replay = self.start(model);
+        let mut events = Vec::new();
+        for thread in schedule.steps() {
+            let step = events.len() as u64;
+            events.extend((thread.index() < self.program.len()).then(|| replay.next(thread)).flatten());
+            replay.execute(thread, None, step).map_err(|why| Rejected { step, why })?;
+        }
+        Ok(events)
     }
 
     /// Whether the goal's events are of the right kind at all.
@@ -185,7 +201,7 @@ impl Replay<'_, '_> {
         (!kept && sees != self.checker.saw[event.index()]).then(|| "it would read another write".into())
     }
 
-    fn execute(&mut self, thread: ThreadId, goal: &Goal, step: u64) -> Result<(), String> {
+    fn execute(&mut self, thread: ThreadId, goal: Option<&Goal>, step: u64) -> Result<(), String> {
         let known = thread.index() < self.position.len();
         let event = known.then(|| self.next(thread)).flatten().ok_or("the thread has no further event")?;
         ensure(!self.stopped[thread.index()], "the thread stopped at a changed read")?;
@@ -193,15 +209,15 @@ impl Replay<'_, '_> {
             return Err(why);
         }
         if let Some(why) = self.misread(event) {
-            let free = match *goal {
-                Goal::Nondeterminism { read, .. } => event == read,
-                Goal::Atomicity { remote, second, .. } => event == remote || event == second,
+            let free = match goal {
+                Some(Goal::Nondeterminism { read, .. }) => event == *read,
+                Some(Goal::Atomicity { remote, second, .. }) => event == *remote || event == *second,
                 _ => false,
             };
             ensure(free, &why)?;
             self.stopped[thread.index()] = true;
         }
-        if let Goal::Nondeterminism { read, challenger } = *goal
+        if let Some(&Goal::Nondeterminism { read, challenger }) = goal
             && event == read
         {
             let variable = self.checker.trace.op(read).variable().ok_or("the event does not read")?;
@@ -215,7 +231,7 @@ impl Replay<'_, '_> {
             Op::Sleep(_) | Op::Notify(..) => drop(self.when.insert(event, step)),
             _ => {}
         }
-        if let Goal::Atomicity { first, remote, second } = *goal
+        if let Some(&Goal::Atomicity { first, remote, second }) = goal
             && [first, remote, second].contains(&event)
         {
             self.when.insert(event, step);

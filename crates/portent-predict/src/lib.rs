@@ -25,6 +25,7 @@ mod facts;
 mod finding;
 pub mod hb;
 mod key;
+pub mod lattice;
 mod left;
 mod nondeterminism;
 mod observed;

@@ -27,6 +27,7 @@ mod bind;
 mod compile;
 mod diagnostic;
 mod evaluate;
+pub mod generate;
 mod lex;
 mod monitor;
 mod parse;
