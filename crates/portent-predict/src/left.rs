@@ -41,6 +41,7 @@ impl Left {
             }
             BugKind::Atomicity => atomicity::count(pane, range),
             BugKind::Nondeterminism => nondeterminism::count_pairs(pane, range),
+            BugKind::Property => 0,
         };
         let mut inside = 0u128;
         let mut fresh = 0;

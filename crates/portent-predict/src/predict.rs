@@ -12,6 +12,7 @@ use crate::key::{Key, name_findings};
 use crate::left::{Left, spans};
 use crate::observed::relaxed_races;
 use crate::pane::Pane;
+use crate::property::PropertyTold;
 use crate::{atomicity, deadlock, nondeterminism, race};
 use portent_order::engine::{Effort, Engine, Tiers, View};
 use portent_order::{Goal, Model};
@@ -94,6 +95,8 @@ pub struct Prediction {
     pub partial: Option<Why>,
     /// Where the values of reads may come from, by source location.
     pub may_read: Vec<MayRead>,
+    /// What came of each property.
+    pub properties: Vec<PropertyTold>,
     /// Errors of the engine itself: witnesses that the checker refused. They are not among the findings.
     pub errors: Vec<String>,
     /// What it cost.
@@ -105,6 +108,12 @@ pub(crate) struct Stop<'a> {
     interrupt: Option<&'a AtomicBool>,
     deadline: Option<Instant>,
     over: AtomicBool,
+}
+
+impl<'a> Stop<'a> {
+    pub(crate) fn new(interrupt: Option<&'a AtomicBool>, deadline: Option<Instant>) -> Self {
+        Stop { interrupt, deadline, over: AtomicBool::new(false) }
+    }
 }
 
 impl Stop<'_> {
@@ -175,7 +184,7 @@ impl<'t, I: Iterator<Item = View<'t>>> Windows<'t, I> {
 pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Prediction {
     let started = Instant::now();
     let deadline = options.budget.and_then(|budget| started.checked_add(budget));
-    let stop = Stop { interrupt: control.interrupt, deadline, over: AtomicBool::new(false) };
+    let stop = Stop::new(control.interrupt, deadline);
     let facts = Facts::new(trace);
     let has = |kind| options.kinds.contains(&kind);
     let windows = Mutex::new(Windows {
@@ -215,6 +224,8 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
                     BugKind::Deadlock => deadlock::examine(&pane, &mut asker),
                     BugKind::Atomicity => atomicity::examine(&pane, &mut asker),
                     BugKind::Nondeterminism => nondeterminism::examine(&pane, &mut asker),
+                    // Examined by the lattice, on the whole trace.
+                    BugKind::Property => {}
                 }
             }
             let tiers = engine.tiers();
@@ -368,6 +379,7 @@ fn findings(
             pattern,
             goal: Some(goal),
             witness: Some(Witness { schedule, steps }),
+            property: None,
         });
     }
     found

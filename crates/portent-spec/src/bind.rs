@@ -282,6 +282,10 @@ impl Bound {
         let slot = *self.slots.get(&event.op.variable()?)?;
         Some((slot, event.value.or_else(|| self.inferred.get(&event.id).copied())))
     }
+    /// The value that an event writes to a watched variable, if that is known.
+    pub fn written(&self, event: &Event) -> Option<i64> {
+        self.change(event).and_then(|(_, value)| value)
+    }
     pub(crate) fn slot(&self, name: NameIx) -> Option<usize> {
         match &self.meanings[name] {
             Meaning::Variables(parts) => parts.first().and_then(|x| self.slots.get(x)).copied(),

@@ -6,10 +6,12 @@
 //! atomic sets; reads of initial values are kept; locks are locks, not variables; prefixes that no complete run has are
 //! explored too. Values that a trace does not carry are unknown, and so is then the answer.
 
+pub mod draw;
 mod explore;
 mod plan;
 mod slice;
 mod state;
+mod whole;
 mod witness;
 
 use crate::finding::Why;
@@ -18,6 +20,8 @@ use portent_order::{Model, Schedule};
 use portent_spec::Monitor;
 use portent_trace::{EventId, Trace};
 use slice::{Detail, slice};
+
+pub use whole::{Edge, Node, Whole, whole};
 
 /// How to explore.
 #[derive(Clone, Copy, Debug)]
