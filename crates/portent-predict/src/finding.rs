@@ -213,6 +213,8 @@ pub struct Violated {
     pub text: String,
     /// How the run breaks it, in sentences: which values, at which step, in which thread.
     pub explanation: String,
+    /// The property as a file of its own, with the initial values it was given.
+    pub source: String,
     /// What the property saw last before it was broken, in the order of the witness.
     pub saw: Vec<EventId>,
     /// Whether the violation rests on initial values that nothing in the trace shows.
@@ -263,6 +265,10 @@ pub enum Why {
     Window,
     /// The user stopped it.
     Interrupted,
+    /// A level of the lattice was too wide.
+    Width,
+    /// A value that decides is not in the trace.
+    Values,
 }
 
 impl Why {
@@ -272,6 +278,8 @@ impl Why {
             Why::Budget => "budget",
             Why::Window => "window",
             Why::Interrupted => "interrupted",
+            Why::Width => "width",
+            Why::Values => "values",
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct PropertyOptions {
 
 impl PropertyOptions {
     /// States of a lattice that is counted, at most.
-    pub const COUNT: usize = 200_000;
+    pub const COUNT: usize = 100_000;
     /// The usual options in a model.
     pub fn of(model: Model) -> Self {
         PropertyOptions { model, width: Bounds::WIDTH, budget: None, count: Self::COUNT }
@@ -106,7 +106,7 @@ pub fn check_properties(
             Ok(monitor) => monitor,
             Err(why) => {
                 prediction.properties.push(refused(bound, options.model, why.to_string()));
-                prediction.incomplete.push(incomplete(bound, 1, Why::Budget, why.to_string()));
+                prediction.incomplete.push(incomplete(1, Why::Budget, why.to_string()));
                 continue;
             }
         };
@@ -118,14 +118,14 @@ pub fn check_properties(
         let told = tell(trace, bound, options.model, !found.is_empty(), explored, counts, unknown);
         match told.verdict {
             PropertyVerdict::Incomplete => {
-                let why = told.explored.stopped.map_or(Why::Budget, |(why, _)| why);
+                let why = told.explored.stopped.map_or(Why::Width, |(why, _)| why);
                 let what = format!("property {}: {}", bound.property.name, told.sentence);
-                prediction.incomplete.push(incomplete(bound, told.explored.dropped.max(1), why, what));
+                prediction.incomplete.push(incomplete(told.explored.dropped.max(1), why, what));
                 prediction.partial = prediction.partial.or(told.explored.stopped.map(|(why, _)| why));
             }
             PropertyVerdict::Unknown => {
                 let what = format!("property {}: {}", bound.property.name, told.sentence);
-                prediction.incomplete.push(incomplete(bound, 1, Why::Budget, what));
+                prediction.incomplete.push(incomplete(1, Why::Values, what));
             }
             _ => {}
         }
@@ -137,8 +137,7 @@ pub fn check_properties(
     prediction
 }
 
-fn incomplete(bound: &Bound, count: u64, why: Why, what: String) -> Incomplete {
-    let _ = bound;
+fn incomplete(count: u64, why: Why, what: String) -> Incomplete {
     Incomplete { kind: BugKind::Property, events: Some(Vec::new()), count, at_least: false, why, what }
 }
 
@@ -213,7 +212,9 @@ fn tell(
                 None => String::new(),
             };
             let level = grouped(level.into());
-            format!("no violation found, incomplete from level {level}, {dropped} dropped{stopped} ({examined} examined)")
+            format!(
+                "no violation found, incomplete from level {level}, {dropped} dropped{stopped} ({examined} examined)"
+            )
         }
         PropertyVerdict::Unknown => {
             let about = unknown.as_deref().filter(|names| !names.is_empty());
@@ -287,19 +288,13 @@ fn findings(
             }
         };
         let steps = facts.steps.convert_run(trace, &way.schedule, way.event);
-        let mut object = bound.watched.iter().map(|watched| watched.name.as_str()).collect::<Vec<_>>().join(", ");
-        if object.is_empty() {
-            let mut names: Vec<&str> = bound.property.names.iter().map(|name| name.text.as_str()).collect();
-            names.dedup();
-            object = names.join(", ");
-        }
         found.push(Finding {
             id: String::new(),
             kind: BugKind::Property,
             form: None,
             evidence: if way.deviation == 0 { Evidence::Observed } else { Evidence::Predicted },
             model: Some(model),
-            object,
+            object: bound.property.name.clone(),
             places: vec![place],
             instances: 1,
             instances_exact: true,
@@ -336,11 +331,8 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Event]) -> Violate
         format!("{} {}{value}", place.op, place.object).trim_end().to_owned()
     };
     // What each variable holds, and since when; before the last event and after it.
-    let mut holds: Vec<(Option<i64>, Option<Event>)> = bound
-        .watched
-        .iter()
-        .map(|watched| (Some(watched.initial), None))
-        .collect();
+    let mut holds: Vec<(Option<i64>, Option<Event>)> =
+        bound.watched.iter().map(|watched| (Some(watched.initial), None)).collect();
     let state = |holds: &[(Option<i64>, Option<Event>)]| {
         let each = bound.watched.iter().zip(holds).map(|(watched, (value, since))| {
             let value = value.map_or_else(|| "?".to_owned(), |value| value.to_string());
@@ -394,5 +386,9 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Event]) -> Violate
         text.push_str(&format!(" This rests on {} starting at 0, which the trace does not show.", assumes.join(", ")));
     }
     let saw: Vec<EventId> = saw.iter().map(|event| event.id).collect();
-    Violated { name: bound.property.name.clone(), text: bound.property.text.clone(), explanation: text, saw, assumes }
+    let declared = bound.watched.iter().filter(|watched| watched.known == Known::Declared);
+    let initial: String = declared.map(|one| format!("initial \"{}\" = {};\n", one.name, one.initial)).collect();
+    let (name, says) = (bound.property.name.clone(), bound.property.text.clone());
+    let source = format!("{initial}property {name}: {says}\n");
+    Violated { name, text: says, explanation: text, source, saw, assumes }
 }

@@ -6,7 +6,7 @@ mod story;
 
 use crate::report::{Report, Story};
 use crate::words::{count, counted, line};
-use portent_predict::{Stats, Why};
+use portent_predict::{BugKind, Stats, Why};
 
 /// How the text is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub fn page(report: &Report, look: &Look) -> String {
 /// One line per kind, then what is withheld and what was not examined.
 pub fn summary(report: &Report) -> String {
     let mut text = String::new();
-    for &kind in &report.settings.kinds {
+    for &kind in report.settings.kinds.iter().filter(|kind| **kind != BugKind::Property) {
         let (number, instances, exact) = report.counts(kind);
         text.push_str(&match number {
             0 => format!("{}: nothing found\n", kind.name()),
@@ -85,6 +85,12 @@ pub fn summary(report: &Report) -> String {
             ),
         });
     }
+    for told in &report.properties {
+        text.push_str(&format!("property {}: {}\n", line(&told.name), line(&told.sentence)));
+        for note in &told.notes {
+            text.push_str(&format!("  {}\n", line(note)));
+        }
+    }
     let withheld = &report.withheld;
     if !withheld.known.is_empty() {
         text.push_str(&format!("known from the baseline: {}\n", counted(withheld.known.len() as u64, "finding")));
@@ -92,7 +98,8 @@ pub fn summary(report: &Report) -> String {
     if !withheld.suppressed.is_empty() {
         text.push_str(&format!("suppressed: {}\n", counted(withheld.suppressed.len() as u64, "finding")));
     }
-    for (_, entry) in &report.incomplete {
+    // Properties have said so themselves.
+    for (_, entry) in report.incomplete.iter().filter(|(_, entry)| entry.kind != BugKind::Property) {
         let more = if entry.at_least { "at least " } else { "" };
         let number = format!("{more}{}", counted(entry.count, "candidate"));
         text.push_str(&match (&entry.events, entry.why) {

@@ -243,7 +243,9 @@ pub(crate) fn build(
     mut class: impl FnMut(&Formula) -> usize,
 ) -> Result<Automaton, TooLarge> {
     if classes > MOST_CLASSES {
-        let text = format!("the sequence tells {classes} kinds of event apart, more than {MOST_CLASSES}: split it into several");
+        let text = format!(
+            "the sequence tells {classes} kinds of event apart, more than {MOST_CLASSES}: split it into several"
+        );
         return Err(TooLarge(text));
     }
     let mut terms = Terms::new();

@@ -71,9 +71,8 @@ impl<'t> Scope<'t> {
             return Ok(vec![number]);
         }
         let entries = (0..self.names.location_table().len()).filter_map(LocId::from_index);
-        let is_it = |found: &str| {
-            found == text || found.strip_suffix(text).is_some_and(|directory| directory.ends_with('/'))
-        };
+        let is_it =
+            |found: &str| found == text || found.strip_suffix(text).is_some_and(|directory| directory.ends_with('/'));
         let found: Vec<LocId> = entries
             .clone()
             .filter(|&loc| {
@@ -83,8 +82,10 @@ impl<'t> Scope<'t> {
             .collect();
         // A line that this run did not reach is no mistake; a file that nothing happened in is.
         let file = text.rsplit_once(':').map_or(text, |(file, _)| file);
-        let mut files: Vec<&str> =
-            entries.filter_map(|loc| self.names.location(loc).file).map(|f| f.rsplit('/').next().unwrap_or(f)).collect();
+        let mut files: Vec<&str> = entries
+            .filter_map(|loc| self.names.location(loc).file)
+            .map(|f| f.rsplit('/').next().unwrap_or(f))
+            .collect();
         files.sort_unstable();
         files.dedup();
         if !found.is_empty() || files.iter().any(|known| *known == file.rsplit('/').next().unwrap_or(file)) {
@@ -175,7 +176,9 @@ impl Bound {
         for name in &property.names {
             let id = |class| scope.names.table(class).lookup(name.text.as_bytes()).map(|id| id as usize);
             let meaning = match name.class {
-                RefClass::Variable => Some(scope.variables(&name.text)).filter(|v| !v.is_empty()).map(Meaning::Variables),
+                RefClass::Variable => {
+                    Some(scope.variables(&name.text)).filter(|v| !v.is_empty()).map(Meaning::Variables)
+                }
                 RefClass::Lock => id(ObjectClass::Lock).map(|id| Meaning::Lock(LockId::new(id))),
                 RefClass::Condition => id(ObjectClass::Condition).map(|id| Meaning::Condition(CondId::new(id))),
                 RefClass::Thread => id(ObjectClass::Thread).map(|id| Meaning::Thread(ThreadId::new(id))),
@@ -219,7 +222,10 @@ impl Bound {
             let (text, span) = (&property.names[name].text, &property.names[name].span);
             let [variable] = parts[..] else {
                 let message = format!("`{text}` is accessed in {} parts, none of which is its value", parts.len());
-                wrong.push(Diagnostic::new(span.clone(), message).help("compare one of its parts, by its name in quotation marks"));
+                wrong.push(
+                    Diagnostic::new(span.clone(), message)
+                        .help("compare one of its parts, by its name in quotation marks"),
+                );
                 continue;
             };
             if bound.slots.contains_key(&variable) {

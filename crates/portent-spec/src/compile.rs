@@ -215,7 +215,11 @@ impl Monitor for Compiled {
             Kind::Sequence { .. } if !self.bound.cares_about_end() => Judgement::Good,
             Kind::Sequence { lost, .. } if lost.get(state) != 0 => Judgement::Unknown,
             Kind::Sequence { automaton, state: at, .. } => {
-                if automaton.accepts_at_end(at.get(state) as u32) { Judgement::Bad } else { Judgement::Good }
+                if automaton.accepts_at_end(at.get(state) as u32) {
+                    Judgement::Bad
+                } else {
+                    Judgement::Good
+                }
             }
         }
     }

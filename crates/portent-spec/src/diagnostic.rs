@@ -132,6 +132,9 @@ mod tests {
         let source = "# é\nproperty p: always x = 1\n";
         let at = source.find('=').unwrap();
         let shown = Diagnostic::new(at..at + 1, "expected `==`").render("p.spec", source);
-        assert_eq!(shown, "p.spec:2:22: expected `==`\n  |\n2 | property p: always x = 1\n  |                      ^\n");
+        assert_eq!(
+            shown,
+            "p.spec:2:22: expected `==`\n  |\n2 | property p: always x = 1\n  |                      ^\n"
+        );
     }
 }

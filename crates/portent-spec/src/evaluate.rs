@@ -3,7 +3,8 @@
 //! It shares nothing with the compiled monitors but the parser and the meaning of names, and judges every witness before
 //! it is reported. Moment 0 is before the first event; moment i is after the i-th event that the property sees. A formula
 //! is a column of truths over all moments, by its definition; a sequence matches a part of the run if it does by the
-//! definition of its operators on all ways to cut that part.
+//! definition of its operators on all ways to cut that part. (Of runs with more than 400 such events only the end is judged
+//! against sequences: the time grows with the fourth power.)
 
 use crate::ast::{Body, EventAtom, Expr, Formula, Regex, Relation};
 use crate::bind::{Bound, Known};
@@ -91,11 +92,32 @@ fn and(a: Truth, b: Truth) -> Truth {
 fn or(a: Truth, b: Truth) -> Truth {
     not(and(not(a), not(b)))
 }
-fn any(truths: impl Iterator<Item = Truth>) -> Truth {
-    truths.fold(Some(false), or)
+/// What has been so far, at every moment.
+fn running(column: Vec<Truth>, start: Truth, join: fn(Truth, Truth) -> Truth) -> Vec<Truth> {
+    let so_far = |known: &mut Truth, now: Truth| {
+        *known = join(*known, now);
+        Some(*known)
+    };
+    column.into_iter().scan(start, so_far).collect()
 }
-fn all(truths: impl Iterator<Item = Truth>) -> Truth {
-    truths.fold(Some(true), and)
+
+/// Whether at some moment up to `i` there was a `start`, and `kept` at all moments since then (that one `included`).
+fn looking_back(i: usize, start: impl Fn(usize) -> Truth, kept: impl Fn(usize) -> Truth, included: bool) -> Truth {
+    let mut found = Some(false);
+    let mut since = Some(true);
+    for j in (0..=i).rev() {
+        if included {
+            since = and(since, kept(j));
+        }
+        found = or(found, and(start(j), since));
+        if !included {
+            since = and(since, kept(j));
+        }
+        if since == Some(false) {
+            break;
+        }
+    }
+    found
 }
 
 impl Run<'_> {
@@ -127,21 +149,15 @@ impl Run<'_> {
                 let a = self.column(a);
                 moments.map(|i| if i == 0 { Some(false) } else { and(not(a[i]), a[i - 1]) }).collect()
             }
-            Formula::Once(a) => {
-                let a = self.column(a);
-                moments.map(|i| any(a[..=i].iter().copied())).collect()
-            }
-            Formula::Historically(a) => {
-                let a = self.column(a);
-                moments.map(|i| all(a[..=i].iter().copied())).collect()
-            }
+            Formula::Once(a) => running(self.column(a), Some(false), or),
+            Formula::Historically(a) => running(self.column(a), Some(true), and),
             Formula::Since(a, b) => {
                 let (a, b) = (self.column(a), self.column(b));
-                moments.map(|i| any((0..=i).map(|j| and(b[j], all(a[j + 1..=i].iter().copied()))))).collect()
+                moments.map(|i| looking_back(i, |j| b[j], |j| a[j], false)).collect()
             }
             Formula::Interval(p, q) => {
                 let (p, q) = (self.column(p), self.column(q));
-                moments.map(|i| any((0..=i).map(|j| and(p[j], all(q[j..=i].iter().map(|&q| not(q))))))).collect()
+                moments.map(|i| looking_back(i, |j| p[j], |j| not(q[j]), true)).collect()
             }
         }
     }
@@ -200,7 +216,10 @@ impl Run<'_> {
         let ends = complete && lost.is_none() && self.bound.cares_about_end();
         let symbols = known + usize::from(ends);
         let mut matcher = Matcher { columns: &columns, events: known, known: HashMap::new() };
-        for to in 1..=symbols {
+        // A long run is judged at its end only: had it gone wrong before, it would have ended there.
+        const LONG: usize = 400;
+        let first = if symbols > LONG { symbols } else { 1 };
+        for to in first..=symbols {
             // The shortest part first: what breaks a property is mostly near.
             let from = if anchored { 0..1 } else { 0..to };
             if from.rev().any(|from| matcher.matches(regex, from, to)) {

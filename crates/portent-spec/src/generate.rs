@@ -12,7 +12,11 @@ pub fn random_property(seed: u64, names: &Names) -> String {
         7 => format!("never prefix ({})", lots.sequence(3)),
         _ => format!("never ({})", lots.sequence(3)),
     };
-    let initial = if lots.below(3) == 0 { format!("initial {} = {}\n", lots.name(ObjectClass::Variable), lots.below(3)) } else { String::new() };
+    let initial = if lots.below(3) == 0 {
+        format!("initial {} = {}\n", lots.name(ObjectClass::Variable), lots.below(3))
+    } else {
+        String::new()
+    };
     let initial = if names.count(ObjectClass::Variable) == 0 { String::new() } else { initial };
     format!("{initial}property p: {body}\n")
 }

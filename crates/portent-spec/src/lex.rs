@@ -47,7 +47,8 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<(Token, Range<usize>)>, Diagnos
             let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
             let mut end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
             // C++ names: `counter::total`.
-            while rest[end..].starts_with("::") && rest[end + 2..].starts_with(|c: char| c.is_alphabetic() || c == '_') {
+            while rest[end..].starts_with("::") && rest[end + 2..].starts_with(|c: char| c.is_alphabetic() || c == '_')
+            {
                 end += 2 + rest[end + 2..].find(|c| !is_part(c)).unwrap_or(rest.len() - end - 2);
             }
             at += end;

@@ -66,16 +66,29 @@ impl<'a> Drawing<'a> {
     /// As DOT.
     pub fn dot(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
-        let mut text = format!("digraph lattice {{\n  label={};\n  node [shape=ellipse, fontsize=11];\n", quoted(&self.title));
+        let mut text =
+            format!("digraph lattice {{\n  label={};\n  node [shape=ellipse, fontsize=11];\n", quoted(&self.title));
         for (at, node) in self.whole.nodes.iter().enumerate() {
             let red = self.is_on(at, &self.violating);
-            let colour = if red { "red" } else if node.is_cut { "black" } else { "gray60" };
+            let colour = if red {
+                "red"
+            } else if node.is_cut {
+                "black"
+            } else {
+                "gray60"
+            };
             let pen = if self.is_on(at, &self.observed) { 2.5 } else { 1.0 };
             let label = quoted(&self.positions(at));
             let _ = writeln!(text, "  n{at} [label={label}, color={colour}, penwidth={pen}];");
         }
         for (at, edge) in self.whole.edges.iter().enumerate() {
-            let colour = if self.violating[at] { "red" } else if edge.is_cut { "black" } else { "gray60" };
+            let colour = if self.violating[at] {
+                "red"
+            } else if edge.is_cut {
+                "black"
+            } else {
+                "gray60"
+            };
             let pen = if self.observed[at] { 2.5 } else { 1.0 };
             let label = quoted(&self.event(edge.event));
             let _ = writeln!(
@@ -102,7 +115,8 @@ impl<'a> Drawing<'a> {
                 let from: Vec<f64> = self.whole.edges.iter().filter(|e| e.to == node).map(|e| x[e.from]).collect();
                 let middle = from.iter().sum::<f64>() / from.len().max(1) as f64;
                 // Threads of lower number run to the left.
-                let lean: f64 = self.whole.nodes[node].positions.iter().enumerate().map(|(t, &p)| -(t as f64) * f64::from(p)).sum();
+                let lean: f64 =
+                    self.whole.nodes[node].positions.iter().enumerate().map(|(t, &p)| -(t as f64) * f64::from(p)).sum();
                 (middle, -lean)
             };
             let wishes: Vec<(f64, f64)> = row.iter().map(|&node| wish(node, &x)).collect();
@@ -128,7 +142,13 @@ impl<'a> Drawing<'a> {
         );
         for (at, edge) in self.whole.edges.iter().enumerate() {
             let (x1, y1, x2, y2) = (x[edge.from], y(edge.from) + 12.0, x[edge.to], y(edge.to) - 12.0);
-            let colour = if self.violating[at] { "#c62828" } else if edge.is_cut { "#444" } else { "#bbb" };
+            let colour = if self.violating[at] {
+                "#c62828"
+            } else if edge.is_cut {
+                "#444"
+            } else {
+                "#bbb"
+            };
             let pen = if self.observed[at] { 3.5 } else { 1.2 };
             let dash = if edge.is_cut || self.violating[at] { "" } else { " stroke-dasharray=\"4 3\"" };
             let _ = writeln!(
@@ -147,7 +167,13 @@ impl<'a> Drawing<'a> {
         }
         for (at, node) in self.whole.nodes.iter().enumerate() {
             let red = self.is_on(at, &self.violating);
-            let colour = if red { "#c62828" } else if node.is_cut { "#444" } else { "#bbb" };
+            let colour = if red {
+                "#c62828"
+            } else if node.is_cut {
+                "#444"
+            } else {
+                "#bbb"
+            };
             let pen = if self.is_on(at, &self.observed) { 3.0 } else { 1.2 };
             let _ = writeln!(
                 text,

@@ -171,8 +171,42 @@ impl Explorer {
         least
     }
 
-    /// Whether the next step of every thread is known in all cuts of the next level; `ended` says which threads will
-    /// make no more.
+    /// Makes room for threads and variables that were not there before.
+    pub(super) fn make_room(&mut self, plan: &Plan, monitor_words: usize) {
+        let wider = Layout::of(plan, monitor_words);
+        let old = std::mem::replace(&mut self.layout, wider);
+        let (words, stride) = (old.words, old.words + BEHIND);
+        let levels = std::mem::take(&mut self.levels);
+        let mut small = self.cut.clone();
+        for cut in [&mut self.cut, &mut self.next] {
+            cut.positions.resize(plan.threads(), 0);
+            cut.notified.resize(plan.threads(), false);
+            cut.memory.resize(plan.readers.len(), 0);
+        }
+        self.row.resize(self.layout.words, 0);
+        for level in levels.into_iter().flatten() {
+            for (at, row) in level.rows.chunks_exact(stride).enumerate() {
+                old.unpack(&row[..words], &mut small);
+                let start = |known: &[u32], all: &mut Vec<u32>| {
+                    all.fill(0);
+                    all[..known.len()].copy_from_slice(known);
+                };
+                start(&small.positions, &mut self.next.positions);
+                start(&small.memory, &mut self.next.memory);
+                self.next.notified.fill(false);
+                self.next.notified[..small.notified.len()].copy_from_slice(&small.notified);
+                self.next.monitor.copy_from_slice(&small.monitor);
+                let (behind, from) = (row[words], row[words + 1]);
+                self.insert(plan, from as u32, behind as u32, (behind >> 32) as u32, level.observed == Some(at as u32));
+            }
+        }
+        while self.levels.front().is_some_and(Option::is_none) && self.levels.len() > 1 {
+            self.levels.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Whether the next step of every thread is known in all cuts of the next level.
     pub(super) fn can_go_on(&mut self, plan: &Plan, known: &dyn Fn(usize, u32) -> bool) -> bool {
         let Some(Some(level)) = self.levels.front() else { return !self.is_done() };
         let (words, stride) = (self.layout.words, self.layout.words + BEHIND);
@@ -286,7 +320,7 @@ impl Explorer {
             let cost = cost + u32::from(ahead);
             match self.next.step(plan, monitor, t, step) {
                 Judgement::Bad => {
-                    self.violated(Violation { event: Some(event), cost, link, thread: Some(t as u32) });
+                    self.violated(Violation { event: Some(event), cost, link, thread: Some(plan.code(t, step)) });
                     continue;
                 }
                 Judgement::Unknown => {
@@ -298,7 +332,8 @@ impl Explorer {
             if !plan.open_ended {
                 self.next.settle(plan, |_| ());
             }
-            self.insert(plan, link, t as u32, cost, observed && soonest.is_some_and(|(_, first)| first == t));
+            let code = plan.code(t, step);
+            self.insert(plan, link, code, cost, observed && soonest.is_some_and(|(_, first)| first == t));
         }
     }
 
@@ -356,9 +391,9 @@ impl Explorer {
         self.sweep_at = (kept * 2).max(1 << 16);
     }
 
-    /// The threads that were run, one after the other, to break the property.
+    /// Who ran, one after the other, to break the property: codes of the plan's threads.
     pub(super) fn way(&self, violation: &Violation) -> Vec<usize> {
-        let mut threads: Vec<usize> = violation.thread.map(|t| t as usize).into_iter().collect();
+        let mut threads: Vec<usize> = violation.thread.map(|code| code as usize).into_iter().collect();
         let mut at = violation.link;
         while at != ROOT {
             let Link { from, thread } = self.links[at as usize];

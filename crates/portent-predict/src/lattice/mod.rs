@@ -8,6 +8,7 @@
 
 pub mod draw;
 mod explore;
+mod online;
 mod plan;
 mod slice;
 mod state;
@@ -21,6 +22,7 @@ use portent_spec::Monitor;
 use portent_trace::{EventId, Trace};
 use slice::{Detail, slice};
 
+pub use online::{Followed, follow};
 pub use whole::{Edge, Node, Whole, whole};
 
 /// How to explore.

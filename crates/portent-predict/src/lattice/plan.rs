@@ -17,19 +17,41 @@ pub(super) enum Deed {
     /// Nothing but what the monitor sees, or waiting for what it needs.
     Pass,
     /// Reads a variable, which must hold what that write left.
-    Read { variable: u32, from: Ordinal },
+    Read {
+        variable: u32,
+        from: Ordinal,
+    },
     /// Writes a variable.
-    Write { variable: u32, ordinal: Ordinal },
+    Write {
+        variable: u32,
+        ordinal: Ordinal,
+    },
     /// Reads, then writes.
-    Update { variable: u32, from: Ordinal, ordinal: Ordinal },
-    Acquire { lock: u32, mode: Mode },
-    Release { lock: u32, mode: Mode },
+    Update {
+        variable: u32,
+        from: Ordinal,
+        ordinal: Ordinal,
+    },
+    Acquire {
+        lock: u32,
+        mode: Mode,
+    },
+    Release {
+        lock: u32,
+        mode: Mode,
+    },
     /// Sees the lock held by another thread.
-    Busy { lock: u32, mode: Mode },
+    Busy {
+        lock: u32,
+        mode: Mode,
+    },
     /// Starts a wait that a notify ends.
     Sleep,
     /// Ends waits; which are in `notifies` from this index on, as many.
-    Notify { first: u32, count: u32 },
+    Notify {
+        first: u32,
+        count: u32,
+    },
     /// Goes on, if it was notified.
     Wake,
 }
@@ -45,7 +67,12 @@ pub(super) struct Step {
     pub(super) at_once: bool,
     /// What must have happened: a range of [`Plan::needs`].
     pub(super) needs: (u32, u32),
+    /// Events before it that are no steps, where the way must tell them: while events arrive.
+    pub(super) before: u32,
 }
+
+/// Bits of a way's code that say who runs; those above say how many events that are no steps come first.
+pub(super) const WHO: u32 = 12;
 
 /// A thread's number among those of the plan, and how many of its steps must be done.
 pub(super) type Need = (u32, u32);
@@ -85,6 +112,11 @@ impl Plan {
     #[inline]
     pub(super) fn step(&self, thread: usize, position: u32) -> Option<&Step> {
         self.steps[thread].get((position - self.base[thread]) as usize)
+    }
+    /// How a way tells that a thread made a step.
+    #[inline]
+    pub(super) fn code(&self, thread: usize, step: &Step) -> u32 {
+        thread as u32 | step.before << WHO
     }
     /// How many steps a thread has.
     #[inline]

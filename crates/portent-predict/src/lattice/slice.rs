@@ -264,7 +264,9 @@ impl Roles {
                     let guards = seen.guards.get_or_insert_with(|| held[t].clone());
                     let writes = event.op.writes();
                     guards.retain(|(lock, mode)| {
-                        held[t].iter().any(|(l, m)| l == lock && !(writes && (*m == Mode::Shared || *mode == Mode::Shared)))
+                        held[t]
+                            .iter()
+                            .any(|(l, m)| l == lock && !(writes && (*m == Mode::Shared || *mode == Mode::Shared)))
                     });
                     if event.op.reads() {
                         seen.kept_reads += 1;
@@ -409,7 +411,9 @@ impl<'a, 't> Builder<'a, 't> {
         match trace.op(event) {
             Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => self.is_tracked(x),
             Op::Acquire(lock, _) | Op::Release(lock, _) | Op::Busy(lock, _) => self.roles.locks[lock.index()],
-            Op::Sleep(_) => trace.pairings().iter().any(|pairing| pairing.sleep == event && self.in_slice(pairing.wake)),
+            Op::Sleep(_) => {
+                trace.pairings().iter().any(|pairing| pairing.sleep == event && self.in_slice(pairing.wake))
+            }
             Op::Notify(..) => trace.woken_by(event).iter().any(|k| self.in_slice(trace.pairings()[k.index()].wake)),
             Op::Wake(_) => trace.pairing_of_wake(event).is_some(),
             _ => false,
@@ -439,7 +443,8 @@ impl<'a, 't> Builder<'a, 't> {
             }
             is_step.push(flags);
         }
-        let threads: Vec<usize> = (0..self.needed.len()).filter(|&t| self.steps_at[t].last().is_some_and(|&n| n > 0)).collect();
+        let threads: Vec<usize> =
+            (0..self.needed.len()).filter(|&t| self.steps_at[t].last().is_some_and(|&n| n > 0)).collect();
         let mut number = vec![u32::MAX; self.needed.len()];
         threads.iter().enumerate().for_each(|(at, &t)| number[t] = at as u32);
         self.number_writes();
@@ -577,11 +582,11 @@ impl<'a, 't> Builder<'a, 't> {
             Deed::Acquire { .. } | Deed::Busy { .. } | Deed::Sleep | Deed::Notify { .. } => false,
         };
         let at_once = self.detail == Detail::Sliced && letter.is_none() && harmless;
-        Step { event, deed, letter, at_once, needs }
+        Step { event, deed, letter, at_once, needs, before: 0 }
     }
 
     /// A release step of an event that is no release: cannot be.
     fn never(&self, event: EventId) -> Step {
-        Step { event, deed: Deed::Pass, letter: None, at_once: false, needs: (0, 0) }
+        Step { event, deed: Deed::Pass, letter: None, at_once: false, needs: (0, 0), before: 0 }
     }
 }

@@ -152,7 +152,6 @@ impl Cut {
         None
     }
 
-
     /// Whether a thread had better not take its next lock now: what it does first with it cannot happen yet, and until
     /// it can, having the lock only keeps others out. (An acquire can always be made later, up to what needs it.)
     #[inline]
@@ -220,7 +219,9 @@ impl Layout {
         let memory = plan.readers.iter().map(|writes| take(writes.len() as u64)).collect();
         let sleeps: Vec<bool> =
             plan.steps.iter().map(|steps| steps.iter().any(|step| step.deed == Deed::Sleep)).collect();
-        let notified = sleeps.iter().map(|&sleeps| if sleeps || plan.open_ended { take(1) } else { Bits { word: 0, shift: 0, mask: 0 } });
+        let notified = sleeps
+            .iter()
+            .map(|&sleeps| if sleeps || plan.open_ended { take(1) } else { Bits { word: 0, shift: 0, mask: 0 } });
         let notified = notified.collect();
         let words = word as usize + 1;
         Layout { positions, memory, notified, words: words + monitor_words, monitor: words }

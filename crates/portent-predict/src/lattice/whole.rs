@@ -87,9 +87,15 @@ type States = FxHashMap<Vec<u64>, (usize, Option<u128>)>;
 
 /// The whole lattice, unless it has more than `most` states.
 pub fn whole(trace: &Trace, model: Model, most: usize) -> Option<Whole> {
+    // Every event makes a level.
+    if trace.len() >= most {
+        return None;
+    }
     let slice = slice(trace, model, &mut Blind, Detail::Everything);
     let plan: &Plan = &slice.plan;
     let layout = Layout::of(plan, 0);
+    // Wide states are kept too: so many words in all.
+    let most = most.min(16_000_000 / layout.words);
     let mut row = vec![0; layout.words];
     let mut cut = Cut::start(plan, &Blind);
     let mut next = cut.clone();

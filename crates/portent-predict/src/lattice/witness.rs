@@ -65,7 +65,12 @@ pub(super) fn events(slice: &Slice, monitor: &dyn Monitor, way: &[usize], violat
 
 /// The same run closer to the observed one: events whose order could matter keep it, the others come in observed order.
 /// Unless `complete`, events that the last one does not need are left out.
-pub(super) fn closest(trace: &Trace, events: &[EventId], sees: &dyn Fn(EventId) -> bool, complete: bool) -> Vec<EventId> {
+pub(super) fn closest(
+    trace: &Trace,
+    events: &[EventId],
+    sees: &dyn Fn(EventId) -> bool,
+    complete: bool,
+) -> Vec<EventId> {
     let mut before: Vec<Vec<u32>> = vec![Vec::new(); events.len()];
     let mut of_thread: FxHashMap<usize, u32> = FxHashMap::default();
     let mut of_lock: FxHashMap<usize, u32> = FxHashMap::default();

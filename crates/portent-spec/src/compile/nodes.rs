@@ -69,7 +69,9 @@ impl Nodes {
             return Ok(known);
         }
         if self.nodes.len() == MOST {
-            return Err(TooLarge(format!("the property has more than {MOST} different subformulas: split it into several")));
+            return Err(TooLarge(format!(
+                "the property has more than {MOST} different subformulas: split it into several"
+            )));
         }
         self.nodes.push(node);
         let at = self.nodes.len() as u8 - 1;
@@ -99,7 +101,9 @@ impl Nodes {
         let node = match formula {
             Formula::Constant(truth) => Node::Constant(*truth),
             Formula::Event(atom) => Node::Event(letters.atom(*atom)?),
-            Formula::Compare(a, relation, b) => Node::Compare(values.comparison(Comparison::new(bound, a, *relation, b))?),
+            Formula::Compare(a, relation, b) => {
+                Node::Compare(values.comparison(Comparison::new(bound, a, *relation, b))?)
+            }
             Formula::Not(a) => Node::Not(sub(a, self)?),
             Formula::And(a, b) => Node::And(sub(a, self)?, sub(b, self)?),
             Formula::Or(a, b) => Node::Or(sub(a, self)?, sub(b, self)?),

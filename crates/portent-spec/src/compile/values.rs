@@ -105,7 +105,9 @@ impl Values {
             return Ok(known as u8);
         }
         if self.comparisons.len() == MOST {
-            return Err(TooLarge(format!("the property has more than {MOST} different comparisons: split it into several")));
+            return Err(TooLarge(format!(
+                "the property has more than {MOST} different comparisons: split it into several"
+            )));
         }
         let at = self.comparisons.len();
         match comparison.slots[..] {

@@ -8,9 +8,8 @@ use crate::ast::{EventAtom, Expr, Formula, RefClass, Relation};
 use crate::lex::Token;
 
 const BEFORE: [&str; 6] = ["prev", "once", "historically", "start", "end", "not"];
-pub(super) const EVENTS: [&str; 13] = [
-    "write", "read", "update", "access", "acquire", "release", "sleep", "notify", "wake", "at", "by", "race", "any",
-];
+pub(super) const EVENTS: [&str; 13] =
+    ["write", "read", "update", "access", "acquire", "release", "sleep", "notify", "wake", "at", "by", "race", "any"];
 
 impl Parser<'_> {
     pub(super) fn formula(&mut self) -> Parsed<Formula> {

@@ -117,7 +117,7 @@ fn a_happens_before_detector_for_comparison() {
 #[test]
 fn what_is_not_built_yet_says_so() {
     let place = Place::with("bank.std", BANK);
-    for option in ["--spec a", "--model values", "--kind property"] {
+    for option in ["--model values"] {
         let output = place.command(&format!("predict bank.std {option}")).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{option}");
         let said = String::from_utf8(output.stderr).unwrap();
