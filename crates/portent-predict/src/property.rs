@@ -226,7 +226,7 @@ fn tell(
     let assumed: Vec<&str> = bound.assumed().map(|watched| watched.name.as_str()).collect();
     if !assumed.is_empty() {
         let names = assumed.join(", ");
-        notes.push(format!("{names}: taken to start at 0, as no read shows otherwise; `initial NAME = VALUE` says so"));
+        notes.push(format!("{names}: taken to start at 0, as nothing in the trace tells; `initial NAME = VALUE` settles it"));
     }
     for watched in &bound.watched {
         if let Some(write) = watched.valueless {

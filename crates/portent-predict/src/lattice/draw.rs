@@ -102,10 +102,10 @@ impl<'a> Drawing<'a> {
 
     /// As SVG: nodes of a level beside each other, sorted by where their predecessors are.
     pub fn svg(&self) -> String {
-        const ROW: f64 = 84.0;
+        const ROW: f64 = 104.0;
         let label_width = self.whole.edges.iter().map(|edge| self.event(edge.event).chars().count()).max().unwrap_or(8);
         let node_width = 16.0 + 7.0 * self.whole.nodes.first().map_or(3, |n| self_len(&n.positions)) as f64;
-        let column = (label_width as f64 * 6.2 + 26.0).max(node_width + 24.0);
+        let column = (label_width as f64 * 8.0 + 20.0).max(node_width + 24.0);
         let levels = self.whole.nodes.iter().map(|node| node.level).max().unwrap_or(0) + 1;
         let mut rows: Vec<Vec<usize>> = vec![Vec::new(); levels];
         (0..self.whole.nodes.len()).for_each(|at| rows[self.whole.nodes[at].level].push(at));
@@ -155,8 +155,9 @@ impl<'a> Drawing<'a> {
                 text,
                 "<path d=\"M{x1:.1} {y1:.1} L{x2:.1} {y2:.1}\" stroke=\"{colour}\" stroke-width=\"{pen}\" fill=\"none\"{dash}/>"
             );
-            // Nearer to where the edge goes to, where fewer labels meet.
-            let (lx, ly) = (x1 + (x2 - x1) * 0.55, y1 + (y2 - y1) * 0.55);
+            // Edges that leave to the left, straight down and to the right have their labels at different heights.
+            let along = if x2 < x1 - 1.0 { 0.28 } else if x2 > x1 + 1.0 { 0.72 } else { 0.5 };
+            let (lx, ly) = (x1 + (x2 - x1) * along, y1 + (y2 - y1) * along);
             let weight = if self.observed[at] { " font-weight=\"bold\"" } else { "" };
             let _ = writeln!(
                 text,
