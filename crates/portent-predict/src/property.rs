@@ -164,7 +164,7 @@ fn grouped(count: u128) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -226,7 +226,9 @@ fn tell(
     let assumed: Vec<&str> = bound.assumed().map(|watched| watched.name.as_str()).collect();
     if !assumed.is_empty() {
         let names = assumed.join(", ");
-        notes.push(format!("{names}: taken to start at 0, as nothing in the trace tells; `initial NAME = VALUE` settles it"));
+        notes.push(format!(
+            "{names}: taken to start at 0, as nothing in the trace tells; `initial NAME = VALUE` settles it"
+        ));
     }
     for watched in &bound.watched {
         if let Some(write) = watched.valueless {

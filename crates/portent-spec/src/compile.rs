@@ -90,7 +90,7 @@ impl Compiled {
     /// Compiles a property; refused if it has too many parts.
     pub fn new(bound: &Bound) -> Result<Compiled, TooLarge> {
         let mut packing = Packing::default();
-        let mut letters = Letters::new(bound);
+        let mut letters = Letters::default();
         let mut values = Values::new(bound);
         let mut nodes = Nodes::default();
         let mut node = |formula: &Formula, nodes: &mut Nodes| nodes.add(formula, bound, &mut letters, &mut values);
@@ -156,7 +156,7 @@ impl Monitor for Compiled {
     fn start(&self, state: &mut [u64]) {
         state.fill(0);
         // Class 0 of every variable is that of its initial value.
-        let truth = self.nodes.evaluate(state, None, &self.values, 0, true);
+        let truth = self.nodes.evaluate(state, None, &self.values, true);
         self.nodes.keep(state, truth);
         if let Kind::Final { truth: [yes, no], root } = self.kind {
             yes.set(state, u64::from(truth.yes(root)));
@@ -174,7 +174,7 @@ impl Monitor for Compiled {
             self.values.set(slot, state, class);
         }
         let events = letter.events | self.letters.races(state, letter);
-        let truth: Truth = self.nodes.evaluate(state, Some(events), &self.values, 0, false);
+        let truth: Truth = self.nodes.evaluate(state, Some(events), &self.values, false);
         self.nodes.keep(state, truth);
         self.letters.keep(state, letter);
         match &self.kind {

@@ -156,7 +156,13 @@ impl<'a> Drawing<'a> {
                 "<path d=\"M{x1:.1} {y1:.1} L{x2:.1} {y2:.1}\" stroke=\"{colour}\" stroke-width=\"{pen}\" fill=\"none\"{dash}/>"
             );
             // Edges that leave to the left, straight down and to the right have their labels at different heights.
-            let along = if x2 < x1 - 1.0 { 0.28 } else if x2 > x1 + 1.0 { 0.72 } else { 0.5 };
+            let along = if x2 < x1 - 1.0 {
+                0.28
+            } else if x2 > x1 + 1.0 {
+                0.72
+            } else {
+                0.5
+            };
             let (lx, ly) = (x1 + (x2 - x1) * along, y1 + (y2 - y1) * along);
             let weight = if self.observed[at] { " font-weight=\"bold\"" } else { "" };
             let _ = writeln!(

@@ -8,7 +8,7 @@
 use super::plan::Plan;
 use super::state::{Cut, Layout};
 use hashbrown::HashTable;
-use portent_spec::{Judgement, Monitor};
+use portent_spec::{Judgement, Letter, Monitor};
 use portent_trace::EventId;
 use rustc_hash::FxHasher;
 use std::collections::{BTreeMap, VecDeque};
@@ -59,6 +59,8 @@ pub(super) struct Tally {
     pub(super) incomplete_from: Option<u64>,
     /// Bytes of the largest level with its index, and of all links, at their largest.
     pub(super) bytes: u64,
+    /// Bytes per cut of the widest level, its index and the link it leaves behind included.
+    pub(super) per_cut: f64,
     /// Whether an unknown value decided somewhere.
     pub(super) unknown: bool,
     /// A monitor state in which that was so.
@@ -73,6 +75,7 @@ pub(super) struct Explorer {
     first: u64,
     links: Vec<Link>,
     sweep_at: usize,
+    #[allow(clippy::vec_box)] // Levels move between here and the queue as they are.
     spare: Vec<Box<Level>>,
     width: usize,
     /// The cheapest violation by the event that breaks the property.
@@ -81,6 +84,7 @@ pub(super) struct Explorer {
     cut: Cut,
     next: Cut,
     row: Vec<u64>,
+    memo: Memo,
 }
 
 /// What is behind a cut's own words: cost and thread in one word, link and nothing in another.
@@ -103,6 +107,7 @@ impl Explorer {
             tally: Tally::default(),
             cut: start.clone(),
             next: start.clone(),
+            memo: Memo::new(monitor.words()),
         };
         if !plan.open_ended {
             start.settle(plan, |_| ());
@@ -241,7 +246,12 @@ impl Explorer {
             self.links.push(Link { from: row[words + 1] as u32, thread: row[words] as u32 });
             self.expand(plan, monitor, link, cost, level.observed == Some(at), complete_ends);
         }
-        let bytes = level.rows.capacity() * 8 + level.index.capacity() * 5 + self.links.capacity() * 8;
+        let own = level.rows.capacity() * 8 + level.index.allocation_size();
+        let link = std::mem::size_of::<Link>();
+        if count as u64 == self.tally.widest {
+            self.tally.per_cut = own as f64 / count.max(1) as f64 + link as f64;
+        }
+        let bytes = own + self.links.capacity() * link;
         self.tally.bytes = self.tally.bytes.max(bytes as u64);
         level.rows.clear();
         level.index.clear();
@@ -318,7 +328,12 @@ impl Explorer {
             let event = step.event;
             let ahead = earliest[0].1 != t && earliest[0].0 < event.index() as u32;
             let cost = cost + u32::from(ahead);
-            match self.next.step(plan, monitor, t, step) {
+            self.next.advance(plan, t, step);
+            let judgement = match step.letter {
+                Some(letter) => self.memo.step(monitor, &mut self.next.monitor, letter),
+                None => Judgement::Good,
+            };
+            match judgement {
                 Judgement::Bad => {
                     self.violated(Violation { event: Some(event), cost, link, thread: Some(plan.code(t, step)) });
                     continue;
@@ -404,6 +419,50 @@ impl Explorer {
         }
         threads.reverse();
         threads
+    }
+}
+
+/// What monitors with small states did before: most steps of a level are those of its neighbours.
+struct Memo {
+    steps: Vec<Option<Remembered>>,
+}
+
+#[derive(Clone, Copy)]
+struct Remembered {
+    from: [u64; 2],
+    letter: Letter,
+    to: [u64; 2],
+    judgement: Judgement,
+}
+
+impl Memo {
+    const BITS: u32 = 12;
+
+    fn new(words: usize) -> Memo {
+        Memo { steps: vec![None; if words <= 2 { 1 << Self::BITS } else { 0 }] }
+    }
+
+    #[inline]
+    fn step(&mut self, monitor: &dyn Monitor, state: &mut [u64], letter: Letter) -> Judgement {
+        if self.steps.is_empty() {
+            return monitor.step(state, letter);
+        }
+        let mut from = [u64::from(letter.0) << 32, 0];
+        from[..state.len()].copy_from_slice(state);
+        let mixed = (from[0] ^ from[1].rotate_left(29) ^ u64::from(letter.0) << 17).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = &mut self.steps[(mixed >> (64 - Self::BITS)) as usize];
+        if let Some(known) = slot
+            && known.from == from
+            && known.letter == letter
+        {
+            state.copy_from_slice(&known.to[..state.len()]);
+            return known.judgement;
+        }
+        let judgement = monitor.step(state, letter);
+        let mut to = [0; 2];
+        to[..state.len()].copy_from_slice(state);
+        *slot = Some(Remembered { from, letter, to, judgement });
+        judgement
     }
 }
 

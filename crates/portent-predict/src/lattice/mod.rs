@@ -10,6 +10,7 @@ pub mod draw;
 mod explore;
 mod online;
 mod plan;
+mod roles;
 mod slice;
 mod state;
 mod whole;
@@ -83,6 +84,8 @@ pub struct Explored {
     pub steps: u64,
     /// Memory of levels and links at the most.
     pub bytes: u64,
+    /// Bytes per cut of the widest level, with its index and its link.
+    pub bytes_per_cut: f64,
 }
 
 impl Explored {
@@ -140,6 +143,7 @@ pub fn explore(
     explored.dropped = tally.dropped;
     explored.incomplete_from = tally.incomplete_from;
     explored.bytes = tally.bytes;
+    explored.bytes_per_cut = tally.per_cut;
     explored.unknown = tally.unknown.then(|| tally.unknown_state.clone());
     explored
 }

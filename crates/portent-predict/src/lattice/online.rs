@@ -90,6 +90,7 @@ pub fn follow(
         visible: follower.visible,
         steps: follower.steps,
         bytes: tally.bytes,
+        bytes_per_cut: tally.per_cut,
         ..Explored::default()
     };
     Ok(followed)

@@ -5,7 +5,7 @@
 //! takes as many bits as it can ever need.
 
 use super::plan::{Deed, Plan, Step, UNREAD};
-use portent_spec::{Judgement, Monitor};
+use portent_spec::Monitor;
 use portent_trace::Mode;
 
 /// A cut, spread out.
@@ -89,13 +89,6 @@ impl Cut {
             _ => {}
         }
         self.positions[thread] += 1;
-    }
-
-    /// Makes a step, and lets the monitor see it.
-    #[inline]
-    pub(super) fn step(&mut self, plan: &Plan, monitor: &dyn Monitor, thread: usize, step: &Step) -> Judgement {
-        self.advance(plan, thread, step);
-        step.letter.map_or(Judgement::Good, |letter| monitor.step(&mut self.monitor, letter))
     }
 
     /// Makes all steps that lose nothing when they are made at once, telling which threads made them.

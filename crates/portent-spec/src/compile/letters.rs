@@ -23,6 +23,7 @@ pub(super) struct Meaning {
     accesses: Vec<u32>,
 }
 
+#[derive(Default)]
 pub(super) struct Letters {
     atoms: Vec<EventAtom>,
     /// The conditions on races, by the number of their bit, and what they remember.
@@ -32,10 +33,6 @@ pub(super) struct Letters {
 }
 
 impl Letters {
-    pub(super) fn new(_: &Bound) -> Self {
-        Letters { atoms: Vec::new(), races: Vec::new(), letters: Vec::new(), known: FxHashMap::default() }
-    }
-
     /// The bit of a condition.
     pub(super) fn atom(&mut self, atom: EventAtom) -> Result<u8, TooLarge> {
         if let Some(known) = self.atoms.iter().position(|known| *known == atom) {

@@ -181,7 +181,7 @@ impl Nodes {
 
     /// The truth of every node. `events` are the bits of the letter, `None` before the first event.
     #[inline]
-    pub(super) fn evaluate(&self, state: &[u64], events: Option<u64>, values: &Values, _: u8, first: bool) -> Truth {
+    pub(super) fn evaluate(&self, state: &[u64], events: Option<u64>, values: &Values, first: bool) -> Truth {
         let (before_yes, before_no) = match (first, self.kept.is_empty()) {
             (false, false) => (self.kept_yes.get(state), self.kept_no.get(state)),
             _ => (0, 0),

@@ -1,8 +1,7 @@
 //! Extended regular expressions over events.
 //!
 //! From the loosest to the tightest: `|`, `&`, `.`, the signs behind (`* + ?`), the signs before (`~` for a sequence, `!`
-//! for one event). So `!release(l)*` is any number of events other than the release, and `~release(l)*` every sequence but
-//! one... of such: what `~` takes is what stands right behind it.
+//! for one event). So `!release(l)*` is any number of events other than the release.
 
 use super::formula::EVENTS;
 use super::{Parsed, Parser};
