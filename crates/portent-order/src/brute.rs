@@ -85,6 +85,32 @@ pub fn gets_stuck(trace: &Trace, model: Model) -> bool {
     Oracle::new(trace, model).search(&Target::Stuck).is_some()
 }
 
+/// The longest reorderings: those that cannot go on, complete or not; `None` if there are more than `most`.
+pub fn longest_reorderings(trace: &Trace, model: Model, most: usize) -> Option<Vec<Vec<EventId>>> {
+    let oracle = Oracle::new(trace, model);
+    let mut words = Vec::new();
+    let mut stack = vec![(oracle.start(), Vec::new())];
+    while let Some((state, word)) = stack.pop() {
+        let mut goes_on = false;
+        for thread in 0..oracle.program.len() {
+            let Some(&event) = oracle.program[thread].get(state.position[thread]) else { continue };
+            if oracle.possible(&state, event) && oracle.keeps_read(&state, event) {
+                let mut longer = word.clone();
+                longer.push(event);
+                stack.push((oracle.after(&state, event), longer));
+                goes_on = true;
+            }
+        }
+        if !goes_on {
+            if words.len() == most {
+                return None;
+            }
+            words.push(word);
+        }
+    }
+    Some(words)
+}
+
 fn words(trace: &Trace, model: Model) -> Vec<Vec<EventId>> {
     let oracle = Oracle::new(trace, model);
     let mut words = Vec::new();

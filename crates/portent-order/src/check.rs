@@ -94,7 +94,7 @@ impl<'t> Checker<'t> {
         let mut replay = Replay::new(self, model);
         let mut step = 0;
         for thread in witness.steps() {
-            replay.execute(thread, goal, step).map_err(|why| Rejected { step, why })?;
+            replay.execute(thread, Some(goal), step).map_err(|why| Rejected { step, why })?;
             step += 1;
         }
         replay.reached(goal).map_err(|why| Rejected { step, why })
@@ -103,7 +103,6 @@ impl<'t> Checker<'t> {
     /// Whether the observed order, up to their last event, reaches each of these goals: one replay for all. Only violations
     /// of atomicity can be reached so and still be news; everything else is refused.
     pub fn check_observed(&self, model: Model, goals: &[Goal]) -> Vec<Result<(), Rejected>> {
-        let nothing = Goal::Deadlock { waiting: Vec::new() };
         let mut replay = Replay::new(self, model);
         let ends = goals.iter().filter_map(|goal| match goal {
             Goal::Atomicity { second, .. } => Some(second.index() + 1),
@@ -115,8 +114,8 @@ impl<'t> Checker<'t> {
         while failed.is_none() && (step as usize) < end {
             let event = EventId::new(step as usize);
             let next = replay.next(self.trace.thread(event)) == Some(event);
-            let done = ensure(next, "not the next event")
-                .and_then(|()| replay.execute(self.trace.thread(event), &nothing, step));
+            let done =
+                ensure(next, "not the next event").and_then(|()| replay.execute(self.trace.thread(event), None, step));
             failed = done.err().map(|why| Rejected { step, why });
             step += 1;
         }
@@ -131,6 +130,18 @@ impl<'t> Checker<'t> {
             ensure(first < remote && remote < second, "the remote access is not between the two").map_err(refuse)
         };
         goals.iter().map(reached).collect()
+    }
+
+    /// The events that a schedule executes, if it is a reordering of the trace in `model` in which no read is free.
+    pub fn replay(&self, model: Model, schedule: &Schedule) -> Result<Vec<EventId>, Rejected> {
+        let mut replay = Replay::new(self, model);
+        let mut events = Vec::new();
+        for thread in schedule.steps() {
+            let step = events.len() as u64;
+            events.extend((thread.index() < self.program.len()).then(|| replay.next(thread)).flatten());
+            replay.execute(thread, None, step).map_err(|why| Rejected { step, why })?;
+        }
+        Ok(events)
     }
 
     /// Whether the goal's events are of the right kind at all.
@@ -270,7 +281,7 @@ impl<'c, 't> Replay<'c, 't> {
         !same || self.doubtful[x.index()]
     }
 
-    fn execute(&mut self, thread: ThreadId, goal: &Goal, step: u64) -> Result<(), String> {
+    fn execute(&mut self, thread: ThreadId, goal: Option<&Goal>, step: u64) -> Result<(), String> {
         let known = thread.index() < self.position.len();
         let event = known.then(|| self.next(thread)).flatten().ok_or("the thread has no further event")?;
         ensure(!self.stopped[thread.index()], "the thread stopped at a changed read")?;
@@ -278,15 +289,15 @@ impl<'c, 't> Replay<'c, 't> {
             return Err(why);
         }
         if let Some(why) = self.misread(event) {
-            let free = match *goal {
-                Goal::Nondeterminism { read, .. } => event == read,
-                Goal::Atomicity { remote, second, .. } => event == remote || event == second,
+            let free = match goal {
+                Some(Goal::Nondeterminism { read, .. }) => event == *read,
+                Some(Goal::Atomicity { remote, second, .. }) => event == *remote || event == *second,
                 _ => false,
             };
             ensure(free, &why)?;
             self.stopped[thread.index()] = true;
         }
-        if let Goal::Nondeterminism { read, challenger } = *goal
+        if let Some(&Goal::Nondeterminism { read, challenger }) = goal
             && event == read
         {
             let variable = self.checker.trace.op(read).variable().ok_or("the event does not read")?;
@@ -311,7 +322,7 @@ impl<'c, 't> Replay<'c, 't> {
             Op::Sleep(_) | Op::Notify(..) => drop(self.when.insert(event, step)),
             _ => {}
         }
-        if let Goal::Atomicity { first, remote, second } = *goal
+        if let Some(&Goal::Atomicity { first, remote, second }) = goal
             && [first, remote, second].contains(&event)
         {
             self.when.insert(event, step);

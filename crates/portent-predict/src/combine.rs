@@ -125,6 +125,7 @@ pub(crate) fn findings(
             pattern,
             goal: Some(goal),
             witness: Some(Witness { schedule, steps }),
+            property: None,
         });
     }
     found

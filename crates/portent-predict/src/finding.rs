@@ -12,10 +12,11 @@ pub enum BugKind {
     Deadlock,
     Atomicity,
     Nondeterminism,
+    Property,
 }
 
 impl BugKind {
-    /// Every kind.
+    /// Every kind that needs no property file.
     pub const ALL: [BugKind; 4] = [BugKind::Race, BugKind::Deadlock, BugKind::Atomicity, BugKind::Nondeterminism];
     /// The kind's name on the command line and in reports.
     pub fn name(self) -> &'static str {
@@ -24,6 +25,7 @@ impl BugKind {
             BugKind::Deadlock => "deadlock",
             BugKind::Atomicity => "atomicity",
             BugKind::Nondeterminism => "nondeterminism",
+            BugKind::Property => "property",
         }
     }
     /// The kind that a goal belongs to.
@@ -68,6 +70,7 @@ pub enum Role {
     Challenger,
     Waiting,
     Notify,
+    Violation,
 }
 
 impl Role {
@@ -82,6 +85,7 @@ impl Role {
             Role::Challenger => "challenger",
             Role::Waiting => "waiting",
             Role::Notify => "notify",
+            Role::Violation => "violation",
         }
     }
 }
@@ -200,6 +204,23 @@ impl Witness {
     }
 }
 
+/// A property that a run breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violated {
+    /// What it is called.
+    pub name: String,
+    /// What it says.
+    pub text: String,
+    /// How the run breaks it, in sentences: which values, at which step, in which thread.
+    pub explanation: String,
+    /// The property as a file of its own, with the initial values it was given.
+    pub source: String,
+    /// What the property saw last before it was broken, in the order of the witness.
+    pub saw: Vec<EventId>,
+    /// Whether the violation rests on initial values that nothing in the trace shows.
+    pub assumes: Vec<String>,
+}
+
 /// A bug, with everything that reports say about it.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -229,8 +250,10 @@ pub struct Finding {
     pub pattern: Option<&'static str>,
     /// The goal of its first instance; `None` for happens-before findings.
     pub goal: Option<Goal>,
-    /// How to make it happen; none for what was observed.
+    /// How to make it happen; none for what was observed, but for properties.
     pub witness: Option<Witness>,
+    /// The property, for violations of one.
+    pub property: Option<Violated>,
 }
 
 /// Why something was not examined.
@@ -242,6 +265,10 @@ pub enum Why {
     Window,
     /// The user stopped it.
     Interrupted,
+    /// A level of the lattice was too wide.
+    Width,
+    /// A value that decides is not in the trace.
+    Values,
 }
 
 impl Why {
@@ -251,6 +278,8 @@ impl Why {
             Why::Budget => "budget",
             Why::Window => "window",
             Why::Interrupted => "interrupted",
+            Why::Width => "width",
+            Why::Values => "values",
         }
     }
 }

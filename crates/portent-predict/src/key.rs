@@ -91,6 +91,7 @@ pub(crate) fn name_findings(trace: &Trace, findings: &mut [Finding]) {
             (BugKind::Deadlock, Some(Form::Cycle)) => rotate_to_least(&mut texts),
             _ => {}
         }
+        texts.extend(finding.property.as_ref().map(|property| property.name.clone()));
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         let kind = finding.form.map_or(finding.kind.name(), Form::name);
         for text in std::iter::once(kind).chain(texts.iter().map(String::as_str)) {
@@ -137,6 +138,7 @@ mod tests {
             pattern: None,
             goal: Some(goal),
             witness: None,
+            property: None,
         }
     }
 

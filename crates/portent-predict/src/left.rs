@@ -41,6 +41,7 @@ impl Left {
             }
             BugKind::Atomicity => atomicity::count(pane, range),
             BugKind::Nondeterminism => nondeterminism::count_pairs(pane, range),
+            BugKind::Property => 0,
         };
         let mut inside = 0u128;
         let mut fresh = 0;
@@ -67,7 +68,9 @@ impl Left {
     pub(crate) fn entry(&self, kind: BugKind, count: u128, why: Why) -> Incomplete {
         let what = match why {
             Why::Window => format!("{} candidates whose events fit in no window", kind.name()),
-            Why::Budget => format!("{} candidates not examined within the budget", kind.name()),
+            Why::Budget | Why::Width | Why::Values => {
+                format!("{} candidates not examined within the budget", kind.name())
+            }
             Why::Interrupted => format!("{} candidates not examined before the interruption", kind.name()),
         };
         let count = u64::try_from(count).unwrap_or(u64::MAX);

@@ -28,11 +28,13 @@ mod far;
 mod finding;
 pub mod hb;
 mod key;
+pub mod lattice;
 mod left;
 mod nondeterminism;
 mod observed;
 mod pane;
 mod predict;
+mod property;
 mod race;
 mod steps;
 pub mod stream;
@@ -40,8 +42,9 @@ mod sweep;
 pub mod syncp;
 
 pub use finding::{
-    BugKind, Evidence, Finding, Flags, Form, Incomplete, MayRead, Place, Role, Why, Witness, WitnessType,
+    BugKind, Evidence, Finding, Flags, Form, Incomplete, MayRead, Place, Role, Violated, Why, Witness, WitnessType,
 };
 pub use observed::by_happens_before;
 pub use predict::{Control, Options, Prediction, Stats, predict};
+pub use property::{PropertyOptions, PropertyTold, PropertyVerdict, check_properties};
 pub use steps::{InputSteps, Step};

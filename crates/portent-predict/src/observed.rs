@@ -55,6 +55,7 @@ fn observed_races(trace: &Trace, model: Option<Model>, wanted: impl Fn(&hb::Unor
                 pattern: None,
                 goal: None,
                 witness: None,
+                property: None,
             }
         });
         finding.instances += 1;

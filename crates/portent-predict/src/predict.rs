@@ -15,6 +15,7 @@ use crate::far;
 use crate::finding::{BugKind, Finding, Incomplete, MayRead, Why};
 use crate::left::{Left, spans};
 use crate::observed::relaxed_races;
+use crate::property::PropertyTold;
 use crate::stream::{Streamed, Tier};
 use crate::sweep::{Open, Stop, Sweeper, Task};
 use portent_order::Model;
@@ -97,6 +98,8 @@ pub struct Prediction {
     pub partial: Option<Why>,
     /// Where the values of reads may come from, by source location.
     pub may_read: Vec<MayRead>,
+    /// What came of each property.
+    pub properties: Vec<PropertyTold>,
     /// Errors of the engine itself: witnesses that the checker refused. They are not among the findings.
     pub errors: Vec<String>,
     /// What it cost.

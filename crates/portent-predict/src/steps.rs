@@ -76,8 +76,6 @@ impl InputSteps {
     /// nondeterminism, through the second access for atomicity.
     pub fn convert(&self, trace: &Trace, goal: &Goal, schedule: &Schedule) -> Vec<Step> {
         let threads = self.program.len();
-        let mut total = vec![0usize; threads];
-        schedule.runs().iter().for_each(|run| total[run.thread.index()] += run.steps as usize);
         // Input events that a thread must have done at the end, and goal accesses that count even if they are only a
         // part of theirs.
         let mut at_end: Vec<Option<u32>> = vec![None; threads];
@@ -103,6 +101,26 @@ impl InputSteps {
             Goal::Nondeterminism { read, .. } => executed.push(*read),
             Goal::Atomicity { first, remote, second } => executed.extend([*first, *remote, *second]),
         }
+        self.steps(trace, schedule, &at_end, &executed)
+    }
+
+    /// The steps of a run through `last`, or of a complete run.
+    pub fn convert_run(&self, trace: &Trace, schedule: &Schedule, last: Option<EventId>) -> Vec<Step> {
+        let at_end = match last {
+            Some(_) => vec![None; self.program.len()],
+            None => self.inputs.iter().map(|inputs| Some(inputs.len() as u32)).collect(),
+        };
+        self.steps(trace, schedule, &at_end, last.as_slice())
+    }
+
+    fn steps(&self, trace: &Trace, schedule: &Schedule, at_end: &[Option<u32>], executed: &[EventId]) -> Vec<Step> {
+        let threads = self.program.len();
+        let before = |e: EventId| {
+            let inputs = &self.inputs[trace.thread(e).index()];
+            inputs.partition_point(|&i| i < trace.input_index(e)) as u32
+        };
+        let mut total = vec![0usize; threads];
+        schedule.runs().iter().for_each(|run| total[run.thread.index()] += run.steps as usize);
         let mut position = vec![0usize; threads];
         let mut counted = vec![0u32; threads];
         let mut steps: Vec<Step> = Vec::new();

@@ -195,6 +195,8 @@ impl<'a, 't> Sweeper<'a, 't> {
                         BugKind::Deadlock => deadlock::examine(&pane, &mut asker),
                         BugKind::Atomicity => atomicity::examine(&pane, &mut asker),
                         BugKind::Nondeterminism => nondeterminism::examine(&pane, &mut asker),
+                        // Examined by the lattice, on the whole trace.
+                        BugKind::Property => {}
                     }),
                 }
                 let tiers = engine.tiers();

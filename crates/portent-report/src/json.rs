@@ -3,7 +3,7 @@
 use crate::report::{Report, Sourced, Spot, Story, Verdict};
 use crate::words::escaped_json;
 use portent_order::Model;
-use portent_predict::Incomplete;
+use portent_predict::{Incomplete, PropertyTold};
 use portent_trace::Trace;
 use serde::Serialize;
 
@@ -17,6 +17,9 @@ struct Document<'a> {
     partial: Option<&'static str>,
     /// For each read location, where its values may come from.
     reads_from: Vec<MayReadJson<'a>>,
+    /// What came of each property.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    properties: Vec<PropertyJson<'a>>,
     /// Ids that rules suppress.
     #[serde(skip_serializing_if = "is_empty")]
     suppressed: &'a [String],
@@ -63,6 +66,39 @@ struct FindingJson<'a> {
     witness: Option<WitnessJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<ReplayJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    property: Option<ViolatedJson<'a>>,
+}
+
+/// The property that a finding breaks.
+#[derive(Serialize)]
+struct ViolatedJson<'a> {
+    name: &'a str,
+    text: &'a str,
+    explanation: &'a str,
+    /// The property as a file of its own.
+    source: &'a str,
+    /// Variables whose initial value is taken to be 0, if the violation rests on that.
+    #[serde(skip_serializing_if = "is_empty")]
+    assumes: &'a [String],
+}
+
+/// What came of a property.
+#[derive(Serialize)]
+struct PropertyJson<'a> {
+    name: &'a str,
+    text: &'a str,
+    model: &'static str,
+    verdict: &'static str,
+    says: &'a str,
+    notes: &'a [String],
+    /// Complete reorderings, as text since there may be many; null where they were not counted.
+    runs: Option<String>,
+    cuts: Option<u64>,
+    examined: u64,
+    levels: u64,
+    dropped: u64,
+    incomplete_from: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -130,6 +166,7 @@ pub fn document(report: &Report) -> Result<String, serde_json::Error> {
         incomplete: report.incomplete.iter().map(|(model, entry)| incomplete(*model, entry)).collect(),
         partial: report.partial.map(|why| why.name()),
         reads_from: report.reads_from.iter().map(may_read).collect(),
+        properties: report.properties.iter().map(property).collect(),
         suppressed: &report.withheld.suppressed,
         known: &report.withheld.known,
     };
@@ -170,6 +207,30 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
             },
             showed: replayed.showed.as_deref(),
         }),
+        property: finding.property.as_ref().map(|property| ViolatedJson {
+            name: &property.name,
+            text: &property.text,
+            explanation: &property.explanation,
+            source: &property.source,
+            assumes: &property.assumes,
+        }),
+    }
+}
+
+fn property(told: &PropertyTold) -> PropertyJson<'_> {
+    PropertyJson {
+        name: &told.name,
+        text: &told.text,
+        model: told.model.name(),
+        verdict: told.verdict.name(),
+        says: &told.sentence,
+        notes: &told.notes,
+        runs: told.runs.map(|runs| runs.to_string()),
+        cuts: told.cuts,
+        examined: told.explored.cuts,
+        levels: told.explored.levels,
+        dropped: told.explored.dropped,
+        incomplete_from: told.explored.incomplete_from.or(told.explored.stopped.map(|(_, level)| level)),
     }
 }
 

@@ -43,6 +43,9 @@ pub(crate) fn matters(run: &Run, story: &Story, tail: &[EventId]) -> BTreeMap<Ev
     let mut add = |event: EventId, matter: Matter| {
         found.entry(event).or_insert(matter);
     };
+    if let Some(property) = &story.finding.property {
+        property.saw.iter().for_each(|&event| add(event, Matter::Writer));
+    }
     for &goal in &goals {
         let circumstance = run.circumstances.of(goal);
         if trace.op(goal).reads() {

@@ -7,7 +7,9 @@ use crate::source::Sources;
 use crate::suppress::Suppressions;
 use crate::{tsan, why};
 use portent_order::Model;
-use portent_predict::{BugKind, Evidence, Finding, Form, Incomplete, MayRead, Prediction, Role, Why};
+use portent_predict::{
+    BugKind, Evidence, Finding, Form, Incomplete, MayRead, Prediction, PropertyTold, PropertyVerdict, Role, Why,
+};
 use portent_trace::{EventId, LocId, ObjectClass, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -164,6 +166,7 @@ impl Story {
             (BugKind::Deadlock, _) => "deadlock",
             (BugKind::Atomicity, _) => "atomicity violation",
             (BugKind::Nondeterminism, _) => "nondeterminism",
+            (BugKind::Property, _) => "property violation",
         }
     }
     /// Kind, object and places in a line.
@@ -228,6 +231,8 @@ pub struct Report {
     pub incomplete: Vec<(Model, Incomplete)>,
     /// Why the search stopped before its end, if it did.
     pub partial: Option<Why>,
+    /// What came of each property, in order.
+    pub properties: Vec<PropertyTold>,
     /// Where the values of reads may come from.
     pub reads_from: Vec<Sourced>,
     /// What is not reported.
@@ -255,6 +260,14 @@ impl Report {
         }
         self.partial = self.partial.or(prediction.partial);
         self.incomplete.extend(prediction.incomplete.into_iter().map(|entry| (model, entry)));
+        for told in prediction.properties {
+            // What an earlier run or model said stays, unless this one is worse.
+            match self.properties.iter_mut().find(|known| known.name == told.name) {
+                Some(known) if known.verdict == PropertyVerdict::Broken || told.verdict != PropertyVerdict::Broken => {}
+                Some(known) => *known = told,
+                None => self.properties.push(told),
+            }
+        }
         for row in &prediction.may_read {
             let row = sourced(&trace, row);
             if !self.reads_from.contains(&row) {

@@ -22,7 +22,7 @@ struct Rule {
     level: &'static str,
 }
 
-const RULES: [Rule; 5] = [
+const RULES: [Rule; 6] = [
     Rule {
         id: "race",
         name: "DataRace",
@@ -60,6 +60,13 @@ const RULES: [Rule; 5] = [
         short: "Nondeterminism",
         full: "A read, or the final value of a variable, depends on which thread comes first.",
         level: "note",
+    },
+    Rule {
+        id: "property",
+        name: "PropertyViolation",
+        short: "Property violation",
+        full: "Some schedule of the threads breaks a property that was stated about values or events.",
+        level: "error",
     },
 ];
 
@@ -129,6 +136,7 @@ fn result(report: &Report, story: &Story) -> Value {
         (BugKind::Deadlock, _) => 1,
         (BugKind::Atomicity, _) => 3,
         (BugKind::Nondeterminism, _) => 4,
+        (BugKind::Property, _) => 5,
     };
     let level = match &story.verdict {
         Verdict::Unconfirmed(_) => "note",

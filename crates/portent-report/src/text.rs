@@ -93,7 +93,7 @@ fn leader(stories: &[Story], at: usize) -> usize {
 /// One line per kind, then what is withheld and what was not examined.
 pub fn summary(report: &Report) -> String {
     let mut text = String::new();
-    for &kind in &report.settings.kinds {
+    for &kind in report.settings.kinds.iter().filter(|kind| **kind != BugKind::Property) {
         let (number, instances, exact) = report.counts(kind);
         text.push_str(&match number {
             0 => format!("{}: nothing found\n", kind.name()),
@@ -106,6 +106,12 @@ pub fn summary(report: &Report) -> String {
             ),
         });
     }
+    for told in &report.properties {
+        text.push_str(&format!("property {}: {}\n", line(&told.name), line(&told.sentence)));
+        for note in &told.notes {
+            text.push_str(&format!("  {}\n", line(note)));
+        }
+    }
     let withheld = &report.withheld;
     if !withheld.known.is_empty() {
         text.push_str(&format!("known from the baseline: {}\n", counted(withheld.known.len() as u64, "finding")));
@@ -113,7 +119,8 @@ pub fn summary(report: &Report) -> String {
     if !withheld.suppressed.is_empty() {
         text.push_str(&format!("suppressed: {}\n", counted(withheld.suppressed.len() as u64, "finding")));
     }
-    for (_, entry) in &report.incomplete {
+    // Properties have said so themselves.
+    for (_, entry) in report.incomplete.iter().filter(|(_, entry)| entry.kind != BugKind::Property) {
         let more = if entry.at_least { "at least " } else { "" };
         let number = format!("{more}{}", counted(entry.count, "candidate"));
         let kind = entry.kind.name();

@@ -39,6 +39,7 @@ impl Tsan {
             (Tsan::Silent, BugKind::Race) => {
                 "would stay silent on this run: it takes the observed order of locks and atomics for the only one."
             }
+            (Tsan::Silent, BugKind::Property) => "does not know the property.",
             (Tsan::Silent, BugKind::Deadlock) => "does not look for lost wake-ups.",
             (Tsan::Silent, _) => "would stay silent: this run has no data race on the object.",
             (Tsan::MayWarn, _) => "may warn of a lock-order inversion; it does not know whether it can happen.",

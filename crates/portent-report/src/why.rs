@@ -30,6 +30,7 @@ pub(crate) fn sentences(
         (BugKind::Deadlock, _) => teller.cycle(),
         (BugKind::Atomicity, _) => teller.atomicity(),
         (BugKind::Nondeterminism, _) => teller.nondeterminism(),
+        (BugKind::Property, _) => teller.property(),
     };
     crate::words::line(&text)
 }
@@ -134,6 +135,11 @@ impl Teller<'_> {
             self.places.get(1).map_or("access", |place| place.op),
             self.finding.pattern.unwrap_or("")
         )
+    }
+
+    fn property(&self) -> String {
+        let Some(property) = &self.finding.property else { return String::new() };
+        format!("{} says: {}. {}", property.name, property.text, property.explanation)
     }
 
     fn nondeterminism(&self) -> String {

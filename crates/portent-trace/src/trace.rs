@@ -404,6 +404,14 @@ impl Trace {
     pub fn variable_name(&self, variable: VarId) -> Cow<'_, str> {
         self.layout.part_name(&self.names, variable)
     }
+    /// The variables that an access of the memory called `name` touches: several where other accesses cut it.
+    pub fn variables_named(&self, name: &str) -> Vec<VarId> {
+        let Some(variable) = self.names.table(ObjectClass::Variable).lookup(name.as_bytes()) else { return Vec::new() };
+        if self.layout.is_identity() {
+            return vec![VarId(variable)];
+        }
+        self.layout.split(&self.names, variable).map(|(part, ..)| part).collect()
+    }
     /// How many threads there are.
     pub fn threads(&self) -> usize {
         self.names.count(ObjectClass::Thread)

@@ -50,7 +50,7 @@ fn after(examples: &str) -> String {
 pub(crate) enum Command {
     /// Build and check small C programs with one bug each, and tell the story of every bug found.
     ///
-    /// Seven bug patterns and four clean twins, in which there is nothing to find, are built with the system's C compiler
+    /// Eight bug patterns and five clean twins, in which there is nothing to find, are built with the system's C compiler
     /// (gcc, cc or clang, or what PORTENT_CC names) and checked as `portent check` does. It takes a few seconds, and nothing
     /// is left behind unless --keep says where. Exits with 0 if every program came out as it should, else with 1.
     #[command(after_long_help = after("  portent demo\n  portent demo --keep examples"))]
@@ -100,7 +100,8 @@ pub(crate) enum Command {
     #[command(after_long_help = after(
         "  portent predict run.std\n  portent predict run.portent --kind race,deadlock --json findings.json\n  \
          portent predict run.portent --model sync --budget 60 --stats\n  \
-         portent predict run.portent --html findings.html --sarif findings.sarif --suppress known.txt"))]
+         portent predict run.portent --html findings.html --sarif findings.sarif --suppress known.txt\n  \
+         portent predict run.std --spec landing.spec --svg lattice.svg"))]
     Predict(Box<PredictArgs>),
 
     /// Find the bugs of other interleavings of a program, and show them: record, predict, replay, report.
@@ -215,6 +216,12 @@ pub(crate) struct PredictArgs {
     /// How to look for bugs.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Order)]
     pub(crate) engine: EngineName,
+    /// Draw the lattice of a small trace, for Graphviz: the observed run bold, the violating path red.
+    #[arg(long, value_name = "FILE", requires = "spec")]
+    pub(crate) dot: Option<PathBuf>,
+    /// The same as SVG.
+    #[arg(long, value_name = "FILE", requires = "spec")]
+    pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
@@ -222,7 +229,7 @@ pub(crate) struct PredictArgs {
 /// What to look for and how hard: the same for `predict` and `check`.
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// Which kinds of bug to look for [default: all].
+    /// Which kinds of bug to look for [default: all; property only with --spec].
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub(crate) kind: Vec<KindName>,
     /// Events per window.
@@ -241,8 +248,12 @@ pub(crate) struct SearchArgs {
     /// Exit with 4 if nothing was found but not everything was examined.
     #[arg(long)]
     pub(crate) strict: bool,
-    #[arg(long, hide = true)]
-    pub(crate) spec: Option<OsString>,
+    /// Look for schedules that break the properties in FILE.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) spec: Option<PathBuf>,
+    /// Cuts per level of the lattice that properties are checked on; the observed run is always kept.
+    #[arg(long, value_name = "N", default_value_t = portent_predict::lattice::Bounds::WIDTH, value_parser = width, requires = "spec")]
+    pub(crate) width: usize,
 }
 
 #[derive(Debug, Args)]
@@ -385,20 +396,20 @@ pub(crate) enum KindName {
     Atomicity,
     /// Reads and final values that could come from another write
     Nondeterminism,
-    #[value(hide = true)]
+    /// Schedules that break a property of --spec
     Property,
 }
 
 impl KindName {
-    /// The kind, if it can be predicted today.
-    pub(crate) fn bug_kind(self) -> Option<portent_predict::BugKind> {
+    /// The kind of bug.
+    pub(crate) fn bug_kind(self) -> portent_predict::BugKind {
         use portent_predict::BugKind;
         match self {
-            KindName::Race => Some(BugKind::Race),
-            KindName::Deadlock => Some(BugKind::Deadlock),
-            KindName::Atomicity => Some(BugKind::Atomicity),
-            KindName::Nondeterminism => Some(BugKind::Nondeterminism),
-            KindName::Property => None,
+            KindName::Race => BugKind::Race,
+            KindName::Deadlock => BugKind::Deadlock,
+            KindName::Atomicity => BugKind::Atomicity,
+            KindName::Nondeterminism => BugKind::Nondeterminism,
+            KindName::Property => BugKind::Property,
         }
     }
 }
@@ -421,6 +432,14 @@ pub(crate) enum EngineName {
     Order,
     /// A happens-before race detector on the observed order, for comparison
     Hb,
+}
+
+/// A level keeps at least the observed run.
+fn width(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(cuts) if cuts >= 1 => Ok(cuts),
+        _ => Err("expected a number of cuts, at least 1".into()),
+    }
 }
 
 /// A window needs room for two events.

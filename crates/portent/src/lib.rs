@@ -14,6 +14,7 @@ mod figures;
 mod native;
 mod reports;
 mod search;
+mod spec;
 mod terminal;
 mod traces;
 

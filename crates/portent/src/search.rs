@@ -7,21 +7,17 @@ use portent_predict::{BugKind, Options};
 use portent_trace::FunctionBlocks;
 use std::time::Duration;
 
-fn not_built(what: &str) -> Failure {
-    Failure::usage(format!("{what} is not built yet"), "`portent predict --help` lists what is")
-}
-
 impl SearchArgs {
     /// Options for a prediction in the default model.
     pub(crate) fn options(&self) -> Result<Options, Failure> {
-        if self.spec.is_some() {
-            return Err(not_built("--spec"));
+        if self.kind.contains(&KindName::Property) && self.spec.is_none() {
+            let help = "name a file of properties: --spec FILE";
+            return Err(Failure::usage("--kind property needs properties", help));
         }
-        if self.kind.contains(&KindName::Property) {
-            return Err(not_built("--kind property"));
-        }
-        let asked: Vec<BugKind> = self.kind.iter().filter_map(|kind| kind.bug_kind()).collect();
-        let kinds = BugKind::ALL.into_iter().filter(|kind| asked.is_empty() || asked.contains(kind)).collect();
+        let asked: Vec<BugKind> = self.kind.iter().map(|kind| kind.bug_kind()).collect();
+        let wanted = |kind: &BugKind| asked.is_empty() || asked.contains(kind);
+        let mut kinds: Vec<BugKind> = BugKind::ALL.into_iter().filter(wanted).collect();
+        kinds.extend(self.spec.is_some().then_some(BugKind::Property));
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = self.jobs.map_or_else(cores, |jobs| usize::from(jobs.get()));
         Ok(Options { kinds, window: self.window, budget: self.budget()?, jobs, ..Options::default() })

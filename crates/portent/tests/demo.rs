@@ -23,7 +23,7 @@ const fn bug(name: &'static str, kind: &'static str, object: &'static str, showe
     Bug { name, kind, form: None, object, model: "reads", round: 1, showed }
 }
 
-const BUGS: [Bug; 7] = [
+const BUGS: [Bug; 8] = [
     bug("hidden_race", "race", "parcels", "T2 is about to read parcels"),
     Bug { model: "sync", ..bug("split_update", "atomicity", "balance", "assertion failed: left == 40") },
     Bug {
@@ -33,10 +33,21 @@ const BUGS: [Bug; 7] = [
     Bug { form: Some("lost_wakeup"), ..bug("lost_wakeup", "deadlock", "bell", "T1 waits to be notified on bell") },
     bug("early_publication", "race", "heap(early_publication.c:18)#1", "assertion failed: port == 8080"),
     bug("last_bid", "nondeterminism", "best", "saw 40 instead of 50; assertion failed: price == 50"),
+    bug(
+        "landing",
+        "property",
+        "landing_needs_permit",
+        "landing_needs_permit is broken by T2: write landing at landing.c:20: permit = 0, landing = 1",
+    ),
     Bug { round: 2, ..bug("behind_a_branch", "race", "turned_away", "T1 is about to write turned_away") },
 ];
 
-const CLEAN: [&str; 4] = ["clean_handover", "clean_lock_order", "clean_meeting", "clean_bids"];
+const CLEAN: [&str; 5] = ["clean_handover", "clean_lock_order", "clean_meeting", "clean_bids", "clean_landing"];
+
+/// The property file that a program is checked with.
+fn spec(name: &str) -> Option<&'static str> {
+    name.ends_with("landing").then_some("landing.spec")
+}
 
 fn portent(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_portent"));
@@ -73,7 +84,10 @@ fn left_out(test: &str) -> bool {
 fn built(name: &str) -> TempDir {
     let directory = TempDir::with_prefix("portent-test-").unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo").join(format!("{name}.c"));
-    std::fs::copy(source, directory.path().join(format!("{name}.c"))).unwrap();
+    std::fs::copy(&source, directory.path().join(format!("{name}.c"))).unwrap();
+    if let Some(spec) = spec(name) {
+        std::fs::copy(source.with_file_name(spec), directory.path().join(spec)).unwrap();
+    }
     let line = ["cc", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", name, &format!("{name}.c")];
     assert_eq!(run(directory.path(), &line), (Some(0), String::new()), "{name} builds without a warning");
     directory
@@ -86,7 +100,8 @@ fn findings(path: &Path) -> Vec<Value> {
 
 fn check(directory: &Path, name: &str, options: &[&str]) -> (Option<i32>, Vec<Value>, String) {
     let program = format!("./{name}");
-    let line = [&["check", "--json", "found.json"], options, &[&program]].concat();
+    let properties: Vec<&str> = spec(name).into_iter().flat_map(|spec| ["--spec", spec]).collect();
+    let line = [&["check", "--json", "found.json"], options, &properties, &[&program]].concat();
     let (status, text) = run(directory, &line);
     assert!(matches!(status, Some(0 | 1)), "{name}: {status:?}\n{text}");
     (status, findings(&directory.join("found.json")), text)

@@ -18,9 +18,10 @@ use crate::native::launch::Target;
 use crate::native::replay::{Replay, Script};
 use crate::native::subject::{Subject, path_of_round};
 use crate::reports::{self, Filters};
+use crate::spec::{Spec, merge};
 use crate::terminal::{self, Bar, Unit};
 use portent_order::Model;
-use portent_predict::{BugKind, Finding, Options, Prediction};
+use portent_predict::{BugKind, Control, Finding, Options, Prediction, PropertyOptions, check_properties};
 use portent_report::{Extras, Replayed, Report, Settings, Story, json};
 use portent_runtime::plan::{Plan, policy};
 use portent_trace::{Progress, Trace};
@@ -49,6 +50,7 @@ pub(crate) fn silently(args: &CheckArgs) -> Result<(Report, bool), Failure> {
 
 fn check(args: &CheckArgs, silent: bool) -> Result<(Check<'_>, bool), Failure> {
     let options = args.search.options()?;
+    let spec = args.search.spec.as_deref().map(Spec::read).transpose()?;
     let models = match args.model {
         None => vec![Model::Reads, Model::Sync],
         Some(name) => vec![name.model()],
@@ -62,6 +64,7 @@ fn check(args: &CheckArgs, silent: bool) -> Result<(Check<'_>, bool), Failure> {
         sources: args.report.sources(&path),
         replay: None,
     };
+    let program = target.program.clone();
     let deadline = Instant::now() + options.budget.unwrap_or(BUDGET);
     let mut check = Check {
         args,
@@ -74,6 +77,11 @@ fn check(args: &CheckArgs, silent: bool) -> Result<(Check<'_>, bool), Failure> {
         confirmed: HashSet::new(),
         errors: false,
         not_replayed: 0,
+        declared: match spec {
+            Some(_) => crate::native::declarations(&program),
+            None => BTreeMap::new(),
+        },
+        spec,
     };
     let mut subjects = Vec::new();
     for number in 0..args.runs.get() {
@@ -139,6 +147,9 @@ struct Check<'a> {
     confirmed: HashSet<String>,
     errors: bool,
     not_replayed: usize,
+    spec: Option<Spec>,
+    /// Where variables are declared.
+    declared: BTreeMap<String, String>,
 }
 
 impl Check<'_> {
@@ -166,7 +177,7 @@ impl Check<'_> {
         let mut own = Report::new(Settings { kinds: self.options.kinds.clone(), ..Settings::default() });
         let mut kept = false;
         for (at, model) in self.models.clone().into_iter().enumerate() {
-            let mut prediction = self.predict(subject, model, round);
+            let mut prediction = self.predict(subject, model, round)?;
             // What the optimistic model adds must be shown to be told.
             let must_show = at > 0;
             if must_show {
@@ -183,6 +194,13 @@ impl Check<'_> {
             new.extend(fresh);
             if must_show {
                 prediction.findings.retain(|finding| replays.get(&finding.id).is_some_and(|told| told.hits > 0));
+                let names: HashSet<&str> = prediction
+                    .findings
+                    .iter()
+                    .filter_map(|finding| finding.property.as_ref())
+                    .map(|p| &*p.name)
+                    .collect();
+                prediction.properties.retain(|told| names.contains(told.name.as_str()));
             }
             if round > 1 {
                 // The first run that shows something tells it best.
@@ -211,7 +229,7 @@ impl Check<'_> {
         Ok(new)
     }
 
-    fn predict(&mut self, subject: &Subject, model: Model, round: u32) -> Prediction {
+    fn predict(&mut self, subject: &Subject, model: Model, round: u32) -> Result<Prediction, Failure> {
         let mut options = self.options.clone();
         options.model = model;
         // Half of what is left for each step keeps something for replays and later rounds.
@@ -220,13 +238,27 @@ impl Check<'_> {
             1 => format!("({})", model.name()),
             _ => format!("({}, round {round})", model.name()),
         };
-        let prediction = watched(&subject.trace, &options, &name);
+        let mut prediction = watched(&subject.trace, &options, &name);
+        let bound = self.spec.as_ref().map(|spec| spec.bind(&subject.trace, &self.declared));
+        match bound {
+            Some(Ok(properties)) => {
+                let bounds = PropertyOptions {
+                    width: self.args.search.width,
+                    budget: Some(self.left() / 2),
+                    ..PropertyOptions::of(model)
+                };
+                merge(&mut prediction, check_properties(&subject.trace, &properties, &bounds, &Control::default()));
+            }
+            Some(Err(wrong)) if round == 1 => return Err(wrong),
+            // A replay that went another way may not even touch what the property is about.
+            Some(Err(_)) | None => {}
+        }
         for error in &prediction.errors {
             terminal::message("error", &format!("internal: {error}"));
             terminal::message("help", "this is a bug in portent: please report it with the trace");
             self.errors = true;
         }
-        prediction
+        Ok(prediction)
     }
 
     /// Replays every finding; what was seen, and the replays that did something new.

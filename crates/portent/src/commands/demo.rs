@@ -19,6 +19,8 @@ use programs::{Bug, PROGRAMS, Program};
 use std::path::Path;
 use std::time::Instant;
 
+/// What the property file of a program is called.
+const SPEC: &str = "landing.spec";
 /// By how much everything below a program's title is indented.
 const INDENT: usize = 3;
 
@@ -99,11 +101,16 @@ fn one(number: usize, program: &Program, look: &Look, keep: bool) -> Result<Row,
     let story: String = program.story().map(|line| format!("{line}\n")).collect();
     let heading = format!("{number}. {}", program.title());
     let heading = if look.colours { format!("\x1b[1m{heading}\x1b[0m") } else { heading };
-    let commands = format!("$ portent cc -o {name} {source}\n$ portent check {binary}\n");
+    let spec = program.spec.map(|_| SPEC);
+    let option = spec.map(|spec| format!("--spec {spec} ")).unwrap_or_default();
+    let commands = format!("$ portent cc -o {name} {source}\n$ portent check {option}{binary}\n");
     print_as_it_is(&format!("\n{heading}\n{}", indented(&format!("{story}{commands}"))))?;
     std::fs::write(&source, program.source).map_err(|error| TraceError::whole(error).in_input(&source))?;
+    if let Some(text) = program.spec {
+        std::fs::write(SPEC, text).map_err(|error| TraceError::whole(error).in_input(SPEC))?;
+    }
     cc::build(&source, name)?;
-    let (mut report, failed) = check::silently(&check_args(&binary)?)?;
+    let (mut report, failed) = check::silently(&check_args(&binary, spec)?)?;
     if keep {
         let page = html::page(&report).map_err(std::io::Error::from)?;
         let path = format!("{name}.html");
@@ -127,8 +134,10 @@ fn one(number: usize, program: &Program, look: &Look, keep: bool) -> Result<Row,
 }
 
 /// The command that is run, as if it had been typed.
-fn check_args(binary: &str) -> Result<CheckArgs, Failure> {
-    match Arguments::try_parse_from(["portent", "check", binary]).map(|arguments| arguments.command) {
+fn check_args(binary: &str, spec: Option<&str>) -> Result<CheckArgs, Failure> {
+    let words =
+        ["portent", "check"].into_iter().chain(spec.into_iter().flat_map(|spec| ["--spec", spec])).chain([binary]);
+    match Arguments::try_parse_from(words).map(|arguments| arguments.command) {
         Ok(Command::Check(args)) => Ok(*args),
         _ => Err(Failure::usage("the demo's own command line does not parse", "this is a bug in portent: report it")),
     }

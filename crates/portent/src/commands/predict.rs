@@ -5,9 +5,12 @@ use crate::args::{EngineName, PredictArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::reports::{self, Filters};
+use crate::spec::{Spec, draw, merge};
 use crate::terminal::{self, Bar, Unit};
 use crate::traces::Input;
-use portent_predict::{BugKind, Control, Options, Prediction, Why, by_happens_before, predict};
+use portent_predict::{
+    BugKind, Control, Options, Prediction, PropertyOptions, Why, by_happens_before, check_properties, predict,
+};
 use portent_report::{Extras, Report, Settings, text};
 use portent_trace::{Progress, Trace};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,16 +23,28 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
     let options = options(args)?;
     let filters = Filters::read(&args.report)?;
+    let spec = args.search.spec.as_deref().map(Spec::read).transpose()?;
     let mut input = Input::open(&args.trace, false)?;
     let mut bar = Bar::new(format!("reading {}", input.name()), Unit::Bytes);
     let trace = input
         .named(|source| Trace::from_input_watched(source, args.search.functions(), |progress| bar.update(progress)))?;
     drop(bar);
     input.warn_if_truncated();
-    let prediction = match args.engine {
+    let properties = match &spec {
+        None => Vec::new(),
+        Some(spec) => spec.bind(&trace, &declarations(args))?,
+    };
+    let mut prediction = match args.engine {
         EngineName::Hb => by_happens_before(&trace),
         EngineName::Order => watched(&trace, &options, input.name()),
     };
+    let lattice =
+        PropertyOptions { width: args.search.width, budget: options.budget, ..PropertyOptions::of(options.model) };
+    if spec.is_some() {
+        let control = Control { interrupt: Some(&INTERRUPTED), progress: None };
+        merge(&mut prediction, check_properties(&trace, &properties, &lattice, &control));
+        draw(args, &trace, options.model, &prediction)?;
+    }
     for error in &prediction.errors {
         terminal::message("error", &format!("internal: {error}"));
         terminal::message("help", "this is a bug in portent: please report it with the trace");
@@ -77,10 +92,25 @@ fn replay_command(_: &PredictArgs) -> Option<String> {
     None
 }
 
+/// Where the variables of a recorded program are declared.
+#[cfg(target_os = "linux")]
+fn declarations(args: &PredictArgs) -> std::collections::BTreeMap<String, String> {
+    let recording = crate::native::recording::Recording::load(&args.trace).ok().flatten();
+    recording.map(|recording| crate::native::declarations(&recording.target().program)).unwrap_or_default()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn declarations(_: &PredictArgs) -> std::collections::BTreeMap<String, String> {
+    Default::default()
+}
+
 fn options(args: &PredictArgs) -> Result<Options, Failure> {
     let mut options = args.search.options()?;
     options.model = args.model.model();
     if args.engine == EngineName::Hb {
+        if args.search.spec.is_some() {
+            return Err(Failure::usage("--engine hb knows no properties", "leave out --spec, or --engine"));
+        }
         if !options.kinds.contains(&BugKind::Race) {
             return Err(Failure::usage("--engine hb finds races only", "leave out --kind, or add race to it"));
         }
@@ -109,5 +139,8 @@ pub(crate) fn watched(trace: &Trace, options: &Options, name: &str) -> Predictio
             bar.update(Progress { done, total: Some(total) });
         }
     };
-    predict(trace, options, &Control { interrupt: Some(&INTERRUPTED), progress: Some(&progress) })
+    // Properties are not examined window by window.
+    let kinds = options.kinds.iter().copied().filter(|kind| *kind != BugKind::Property).collect();
+    let options = Options { kinds, ..options.clone() };
+    predict(trace, &options, &Control { interrupt: Some(&INTERRUPTED), progress: Some(&progress) })
 }

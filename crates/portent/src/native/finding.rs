@@ -24,6 +24,15 @@ pub(crate) struct Finding {
     pub(crate) object: String,
     pub(crate) places: Vec<Place>,
     pub(crate) witness: Option<Witness>,
+    #[serde(default)]
+    pub(crate) property: Option<Property>,
+}
+
+/// The property that it breaks.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Property {
+    /// As a file of its own.
+    pub(crate) source: String,
 }
 
 /// A place of it.
@@ -87,6 +96,7 @@ impl Finding {
             object: finding.object.clone(),
             places: finding.places.iter().map(place).collect(),
             witness: finding.witness.as_ref().map(|witness| Witness { steps: steps(witness) }),
+            property: finding.property.as_ref().map(|property| Property { source: property.source.clone() }),
         }
     }
 
@@ -126,6 +136,10 @@ impl Finding {
                 Wanted::Deadlock
             }
             ("nondeterminism", _) if event("read").is_none() => Wanted::FinalValue { object: self.object.clone() },
+            ("property", _) => match &self.property {
+                Some(property) => Wanted::Property { source: property.source.clone() },
+                None => return Err(foreign()),
+            },
             _ => {
                 let events = ["first", "remote", "second", "read"].into_iter().filter_map(event).collect();
                 Wanted::Values { events }

@@ -32,3 +32,5 @@ pub(crate) mod schedule;
 pub(crate) mod subject;
 #[cfg(target_os = "linux")]
 mod symbols;
+#[cfg(target_os = "linux")]
+pub(crate) use symbols::declarations;

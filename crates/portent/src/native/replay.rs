@@ -10,6 +10,7 @@
 //! | deadlock | every thread of the cycle stood at a lock that it could not get; a lost wake-up: the sleeper slept, and nobody could move |
 //! | atomicity, nondeterminism | the events happened in the predicted order, and one of the reads among them saw another value, or the program failed |
 //! | final value | the last write of the variable left another value |
+//! | property | the property's monitor, on the replayed run, says that it is broken |
 
 use super::convert::{self, Converted};
 use super::launch::{self, Target};
@@ -21,7 +22,7 @@ use crate::traces::Input;
 use portent_runtime::log::{diverged, message, op};
 use portent_runtime::plan::{goal, policy};
 use portent_trace::format::TraceSink;
-use portent_trace::{InputBatch, InputEvent, InputOp, LocId, Names, ObjectClass, TraceError};
+use portent_trace::{FunctionBlocks, InputBatch, InputEvent, InputOp, LocId, Names, ObjectClass, TraceError};
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -101,6 +102,11 @@ pub(crate) enum Wanted {
     Values {
         /// Their numbers in the recording.
         events: Vec<u32>,
+    },
+    /// A run that breaks a property.
+    Property {
+        /// The property as a file of its own.
+        source: String,
     },
     /// The last value of a variable.
     FinalValue {
@@ -283,6 +289,7 @@ impl Script<'_> {
                 let found = replay.converted.deadlock.as_ref().and_then(|all| all.iter().find(waits));
                 (found.is_some(), found.iter().map(|waiting| waiting.sentence()).collect())
             }
+            Wanted::Property { source } => self.property_seen(replay, source),
             Wanted::Values { events } if followed => self.values_seen(replay, events),
             Wanted::FinalValue { object } if followed => self.final_value_seen(replay, object),
             Wanted::Values { .. } | Wanted::FinalValue { .. } => (false, Vec::new()),
@@ -350,6 +357,19 @@ impl Script<'_> {
             evidence.push(failed.clone());
         }
         (differs || replay.failed.is_some() || !comparable, evidence)
+    }
+
+    /// Whether the replayed run, whatever way it took, breaks the property.
+    fn property_seen(&self, replay: &Replay, source: &str) -> (bool, Vec<String>) {
+        let complete = replay.converted.deadlock.is_none() && replay.failed.is_none();
+        let broken = super::subject::trace_of(&replay.run, FunctionBlocks::None)
+            .map_err(|error| error.to_string())
+            .and_then(|trace| crate::spec::broken_by(&trace, source, complete));
+        match broken {
+            Ok(Some(how)) => (true, vec![how]),
+            Ok(None) => (false, Vec::new()),
+            Err(why) => (false, vec![why]),
+        }
     }
 
     fn final_value_seen(&self, replay: &Replay, object: &str) -> (bool, Vec<String>) {

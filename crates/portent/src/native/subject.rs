@@ -75,9 +75,8 @@ impl Subject {
         failed: Vec<String>,
         functions: FunctionBlocks,
     ) -> Result<Subject, Failure> {
-        let mut source = Source { run: &run, at: 0 };
-        let trace = Trace::from_input_watched(&mut source, functions, |_| ())
-            .map_err(|error| Failure::Trace(error.in_input(&path.display().to_string())))?;
+        let trace =
+            trace_of(&run, functions).map_err(|error| Failure::Trace(error.in_input(&path.display().to_string())))?;
         Ok(Subject { trace: Arc::new(trace), run, recording, path, failed, ended_by: None })
     }
 
@@ -105,6 +104,11 @@ impl Subject {
         }
         seen
     }
+}
+
+/// A run as a trace.
+pub(crate) fn trace_of(run: &Run, functions: FunctionBlocks) -> Result<Trace, TraceError> {
+    Trace::from_input_watched(&mut Source { run, at: 0 }, functions, |_| ())
 }
 
 /// A path beside another, for the run number `number` of a round.

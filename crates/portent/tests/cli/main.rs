@@ -8,6 +8,7 @@ mod inspect;
 mod predict;
 #[cfg(target_os = "linux")]
 mod record;
+mod spec;
 mod streams;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! `predict`: findings as text and as JSON, exit statuses, and what it says when it could not look at everything.
 
-use crate::{BANK, Place};
+use crate::Place;
 use insta::{Settings, assert_snapshot};
 use serde_json::Value;
 
@@ -138,17 +138,6 @@ fn equal_values_let_a_read_see_another_write() {
     };
     assert_eq!(races("reads"), ["flag", "flag"]);
     assert_eq!(races("values"), ["flag", "flag", "x"]);
-}
-
-#[test]
-fn what_is_not_built_yet_says_so() {
-    let place = Place::with("bank.std", BANK);
-    for option in ["--spec a", "--kind property"] {
-        let output = place.command(&format!("predict bank.std {option}")).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{option}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("is not built yet\nhelp: "), "{said}");
-    }
 }
 
 #[test]

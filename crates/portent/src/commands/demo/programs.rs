@@ -9,6 +9,8 @@ pub(crate) struct Program {
     pub(crate) name: &'static str,
     pub(crate) source: &'static str,
     pub(crate) bug: Option<Bug>,
+    /// The property that it is checked for, a file beside it.
+    pub(crate) spec: Option<&'static str>,
 }
 
 /// What must be found: confirmed by replays, in this model, and not before this round.
@@ -22,16 +24,21 @@ pub(crate) struct Bug {
 
 macro_rules! program {
     ($name:literal, $bug:expr) => {
-        Program { name: $name, source: include_str!(concat!("../../../demo/", $name, ".c")), bug: $bug }
+        program!($name, $bug, None)
+    };
+    ($name:literal, $bug:expr, $spec:expr) => {
+        Program { name: $name, source: include_str!(concat!("../../../demo/", $name, ".c")), bug: $bug, spec: $spec }
     };
 }
+
+const LANDING: Option<&str> = Some(include_str!("../../../demo/landing.spec"));
 
 const fn bug(kind: BugKind, title: &'static str, model: Model, round: u32) -> Option<Bug> {
     Some(Bug { kind, title, model, round })
 }
 
 /// All of them, the bugs first.
-pub(crate) const PROGRAMS: [Program; 11] = [
+pub(crate) const PROGRAMS: [Program; 13] = [
     program!("hidden_race", bug(BugKind::Race, "data race", Model::Reads, 1)),
     program!("split_update", bug(BugKind::Atomicity, "atomicity violation", Model::Sync, 1)),
     program!("three_way_deadlock", bug(BugKind::Deadlock, "deadlock", Model::Reads, 1)),
@@ -39,10 +46,12 @@ pub(crate) const PROGRAMS: [Program; 11] = [
     program!("early_publication", bug(BugKind::Race, "data race", Model::Reads, 1)),
     program!("last_bid", bug(BugKind::Nondeterminism, "nondeterminism", Model::Reads, 1)),
     program!("behind_a_branch", bug(BugKind::Race, "data race", Model::Reads, 2)),
+    program!("landing", bug(BugKind::Property, "property violation", Model::Reads, 1), LANDING),
     program!("clean_handover", None),
     program!("clean_lock_order", None),
     program!("clean_meeting", None),
     program!("clean_bids", None),
+    program!("clean_landing", None, LANDING),
 ];
 
 impl Program {

@@ -92,7 +92,8 @@ impl<'a> Reader<'a> {
                         let Some(name) = self.qualified_name(unit, entry, &scopes, &declared) else { continue };
                         let ty = self.variable_type(units, number, entry);
                         let size = ty.map_or(0, |ty| self.types.get(ty).size);
-                        self.found.push(Variable { address, size, name, file: source.clone(), ty });
+                        let line = entry.attr_value(gimli::DW_AT_decl_line).and_then(|line| line.udata_value());
+                        self.found.push(Variable { address, size, name, file: source.clone(), line, ty });
                     } else if (entry.has_attr(gimli::DW_AT_external) || entry.has_attr(gimli::DW_AT_declaration))
                         && let Some(name) = self.name(unit, entry)
                     {

@@ -26,6 +26,8 @@ pub(super) struct Variable {
     pub(super) name: String,
     /// The source file, to tell variables of one name apart.
     pub(super) file: Option<String>,
+    /// The line that declares it.
+    pub(super) line: Option<u64>,
     pub(super) ty: Option<TypeId>,
 }
 
@@ -55,7 +57,7 @@ impl Globals {
             if known.is_none_or(|known| known.size < symbol.size()) {
                 let (address, size) = (symbol.address(), symbol.size());
                 let name = demangled(name);
-                found.insert(address, Variable { address, size, name, file: None, ty: None });
+                found.insert(address, Variable { address, size, name, file: None, line: None, ty: None });
             }
         }
         for variable in debug.into_iter().filter(|variable| variable.address != 0) {
@@ -68,6 +70,15 @@ impl Globals {
         variables.dedup_by(|next, before| next.address < before.address.saturating_add(before.size));
         tell_apart(&mut variables);
         Globals { variables, types }
+    }
+
+    /// Where variables are declared, as `file.c:12`, and what they are called.
+    pub(super) fn declarations(&self) -> BTreeMap<String, String> {
+        let places = self.variables.iter().filter_map(|variable| {
+            let (file, line) = (variable.file.as_ref()?, variable.line?);
+            Some((format!("{file}:{line}"), variable.name.clone()))
+        });
+        places.collect()
     }
 
     fn containing(&self, address: u64) -> Option<&Variable> {

@@ -190,6 +190,11 @@ impl Symbols {
     }
 }
 
+/// Where the global variables of a program are declared, as `file.c:12`, and what they are called.
+pub(crate) fn declarations(program: &Path) -> std::collections::BTreeMap<String, String> {
+    globals::Globals::of(program).declarations()
+}
+
 /// Whether a source file belongs to a compiler or a system library rather than to the program.
 fn is_system(path: &str) -> bool {
     ["/usr/", "/rustc/", "/build/"].iter().any(|start| path.starts_with(start))

@@ -1,0 +1,139 @@
+//! What a lattice walks over: for each thread, the steps that matter, each with what it needs and what it does.
+//!
+//! Events that need nothing and change nothing that anybody cares about are no steps: they happen as soon as they can,
+//! which is when the step before them has.
+
+use portent_spec::Letter;
+use portent_trace::{EventId, Mode};
+
+/// A write of a variable among its writes: 0 is the initial value.
+pub(super) type Ordinal = u32;
+/// Nobody will read what the variable holds.
+pub(super) const UNREAD: Ordinal = u32::MAX;
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// Nothing but what the monitor sees, or waiting for what it needs.
+    Pass,
+    /// Reads a variable, which must hold what that write left.
+    Read {
+        variable: u32,
+        from: Ordinal,
+    },
+    /// Writes a variable.
+    Write {
+        variable: u32,
+        ordinal: Ordinal,
+    },
+    /// Reads, then writes.
+    Update {
+        variable: u32,
+        from: Ordinal,
+        ordinal: Ordinal,
+    },
+    Acquire {
+        lock: u32,
+        mode: Mode,
+    },
+    Release {
+        lock: u32,
+        mode: Mode,
+    },
+    /// Sees the lock held by another thread.
+    Busy {
+        lock: u32,
+        mode: Mode,
+    },
+    /// Starts a wait that a notify ends.
+    Sleep,
+    /// Ends waits; which are in `notifies` from this index on, as many.
+    Notify {
+        first: u32,
+        count: u32,
+    },
+    /// Goes on, if it was notified.
+    Wake,
+}
+
+/// A step of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) event: EventId,
+    pub(super) deed: Deed,
+    /// What the monitor sees.
+    pub(super) letter: Option<Letter>,
+    /// Whether running it as soon as it can loses nothing (SEMANTICS §4).
+    pub(super) at_once: bool,
+    /// What must have happened: a range of [`Plan::needs`].
+    pub(super) needs: (u32, u32),
+    /// Events before it that are no steps, where the way must tell them: while events arrive.
+    pub(super) before: u32,
+}
+
+/// Bits of a way's code that say who runs; those above say how many events that are no steps come first.
+pub(super) const WHO: u32 = 12;
+
+/// A thread's number among those of the plan, and how many of its steps must be done.
+pub(super) type Need = (u32, u32);
+
+/// A wait that a notify ends, if its thread stands between its sleep and its wake.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Notified {
+    pub(super) thread: u32,
+    /// Where the thread stands after its sleep.
+    pub(super) asleep: u32,
+}
+
+/// All that a lattice needs to know of a trace.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// Steps by thread; those before `base` are forgotten.
+    pub(super) steps: Vec<Vec<Step>>,
+    pub(super) base: Vec<u32>,
+    pub(super) needs: Vec<Need>,
+    pub(super) notifies: Vec<Notified>,
+    /// For each variable and write: the last step of each thread that reads it.
+    pub(super) readers: Vec<Vec<Vec<Need>>>,
+    /// For each thread and position, the set of locks held: a number in `sets`.
+    pub(super) held: Vec<Vec<u32>>,
+    pub(super) sets: Vec<Vec<(u32, Mode)>>,
+    /// Locks that some failed try names.
+    pub(super) tried: Vec<bool>,
+    /// For each variable, whether the future is not known: what it holds must be remembered.
+    pub(super) open_ended: bool,
+}
+
+impl Plan {
+    pub(super) fn threads(&self) -> usize {
+        self.steps.len()
+    }
+    /// The step of a thread at a position.
+    #[inline]
+    pub(super) fn step(&self, thread: usize, position: u32) -> Option<&Step> {
+        self.steps[thread].get((position - self.base[thread]) as usize)
+    }
+    /// How a way tells that a thread made a step.
+    #[inline]
+    pub(super) fn code(&self, thread: usize, step: &Step) -> u32 {
+        thread as u32 | step.before << WHO
+    }
+    /// How many steps a thread has.
+    #[inline]
+    pub(super) fn end(&self, thread: usize) -> u32 {
+        self.base[thread] + self.steps[thread].len() as u32
+    }
+    #[inline]
+    pub(super) fn held(&self, thread: usize, position: u32) -> &[(u32, Mode)] {
+        &self.sets[self.held[thread][(position - self.base[thread]) as usize] as usize]
+    }
+    #[inline]
+    pub(super) fn needs(&self, step: &Step) -> &[Need] {
+        &self.needs[step.needs.0 as usize..step.needs.1 as usize]
+    }
+    /// Whether somebody who has not read it yet will read what a write left.
+    pub(super) fn is_awaited(&self, variable: usize, ordinal: Ordinal, positions: &[u32]) -> bool {
+        self.open_ended
+            || self.readers[variable][ordinal as usize].iter().any(|&(t, last)| positions[t as usize] <= last)
+    }
+}

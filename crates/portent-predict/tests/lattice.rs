@@ -1,0 +1,226 @@
+//! The lattice against the oracle and the reference semantics: random traces, random properties, both models, both ways.
+
+use portent_order::{Checker, Model, brute};
+use portent_predict::lattice::{Bounds, explore, follow};
+use portent_spec::generate::random_property;
+use portent_spec::{Assume, Bound, Compiled, Outcome, Scope, evaluate, parse};
+use portent_trace::format::StdReader;
+use portent_trace::generate::{TinyShape, tiny, tiny_std};
+use portent_trace::{
+    BatchPlace, Event, EventId, InputBatch, InputEvent, InputSource, Lowered, Names, Progress, Trace, TraceError,
+};
+use std::collections::{BTreeSet, HashSet};
+
+/// Longest reorderings of one trace, at most.
+const MOST: usize = 150;
+
+#[derive(Default, Debug)]
+struct Count {
+    pairs: u64,
+    broken: u64,
+    unknown: u64,
+    skipped: u64,
+}
+
+fn events_of(trace: &Trace, word: &[EventId]) -> Vec<Event> {
+    word.iter().map(|&event| trace.event(event)).collect()
+}
+
+/// By definition: which events can be the first to break the property, and whether a value that is not known decides.
+fn truth(trace: &Trace, bound: &Bound, words: &[Vec<EventId>]) -> (BTreeSet<Option<EventId>>, bool) {
+    let mut broken = BTreeSet::new();
+    let mut unknown = false;
+    // Words that the property cannot tell apart are judged once.
+    let mut judged: HashSet<(Vec<EventId>, bool)> = HashSet::new();
+    for word in words {
+        let seen = word.iter().copied().filter(|&event| bound.sees(&trace.event(event))).collect();
+        if !judged.insert((seen, word.len() == trace.len())) {
+            continue;
+        }
+        match evaluate(bound, &events_of(trace, word), word.len() == trace.len(), Assume::Zero) {
+            Outcome::Broken(at) => drop(broken.insert(word.get(at).copied())),
+            Outcome::Unknown(_) => unknown = true,
+            Outcome::Holds => {}
+        }
+    }
+    (broken, unknown)
+}
+
+fn compare(trace: &Trace, model: Model, words: &[Vec<EventId>], source: &str, story: &str, count: &mut Count) {
+    let file = parse(source).unwrap_or_else(|wrong| panic!("{}\n{story}", wrong.render("p", source)));
+    let Ok(bound) = Bound::all(&file, &Scope::of(trace)) else {
+        panic!("names of the trace are not found\n{source}\n{story}");
+    };
+    let bound = &bound[0];
+    let Ok(mut monitor) = Compiled::new(bound) else {
+        count.skipped += 1;
+        return;
+    };
+    let (expected, unknown) = truth(trace, bound, words);
+    let checker = Checker::new(trace);
+    for unreduced in [false, true] {
+        let bounds = Bounds { unreduced, ..Bounds::of(model) };
+        let explored = explore(trace, &mut monitor, &bounds, &|_| None);
+        assert!(explored.is_complete());
+        let found: BTreeSet<Option<EventId>> = explored.broken.iter().map(|broken| broken.event).collect();
+        assert_eq!(found, expected, "unreduced {unreduced}, {model}\n{source}\n{story}");
+        assert!(explored.unknown.is_some() || !unknown, "unknown is known? {unreduced}, {model}\n{source}\n{story}");
+        for broken in &explored.broken {
+            let executed = checker
+                .replay(model, &broken.schedule)
+                .unwrap_or_else(|why| panic!("witness: {why}, {unreduced}, {model}\n{source}\n{story}"));
+            assert_eq!(executed, broken.events);
+            let complete = executed.len() == trace.len();
+            let outcome = evaluate(bound, &events_of(trace, &executed), complete, Assume::Zero);
+            let at = broken.event.map_or(executed.len(), |_| executed.len() - 1);
+            assert_eq!(outcome, Outcome::Broken(at), "witness {executed:?}, {unreduced}, {model}\n{source}\n{story}");
+        }
+    }
+    count.pairs += 1;
+    count.broken += u64::from(!expected.is_empty());
+    count.unknown += u64::from(unknown);
+}
+
+fn run(pairs: u64, first_seed: u64) {
+    for model in Model::ALL {
+        let shapes: Vec<TinyShape> = TinyShape::all().collect();
+        let mut count = Count::default();
+        let mut seed = first_seed;
+        while count.pairs < pairs {
+            seed += 1;
+            let mut shape = shapes[(seed % shapes.len() as u64) as usize].clone();
+            shape.events = shape.events.min(6 + (seed / 7 % 5) as u32);
+            // Values mostly; without them most comparisons are unknown.
+            shape.values = !seed.is_multiple_of(5);
+            let trace = tiny(seed, &shape);
+            let Some(words) = brute::longest_reorderings(&trace, model, MOST) else {
+                count.skipped += 1;
+                continue;
+            };
+            for property in 0..8 {
+                let source = random_property(seed * 16 + property, trace.names());
+                let story = tiny_std(seed, &shape);
+                compare(&trace, model, &words, &source, &story, &mut count);
+            }
+        }
+        println!("{model:5}: {count:?}");
+        assert!(count.broken * 10 > count.pairs && count.broken * 10 < count.pairs * 9, "{count:?}");
+        assert!(count.unknown * 50 > count.pairs, "{count:?}");
+    }
+}
+
+#[test]
+fn lattice_and_oracle_agree_on_random_properties_of_random_traces() {
+    let pairs = std::env::var("PORTENT_PAIRS").ok().and_then(|pairs| pairs.parse().ok());
+    run(pairs.unwrap_or(10_000), 1);
+}
+
+#[test]
+#[ignore = "a nightly-style run: a million pairs per model"]
+fn lattice_and_oracle_agree_on_a_million_pairs() {
+    run(1_000_000, 1 << 32);
+}
+
+/// Hands out the events of a trace a few at a time.
+struct Slowly {
+    events: Vec<InputEvent>,
+    names: Names,
+    at: usize,
+    batch: usize,
+}
+
+impl Slowly {
+    fn new(text: &str, batch: usize) -> Self {
+        let mut reader = StdReader::new(text.as_bytes());
+        let mut all = InputBatch::default();
+        let mut events = Vec::new();
+        while reader.next_batch(&mut all).unwrap() {
+            events.extend(all.iter());
+        }
+        Slowly { events, names: reader.take_names(), at: 0, batch }
+    }
+}
+
+impl InputSource for Slowly {
+    fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
+        batch.restart(self.at as u64, BatchPlace::Memory);
+        let end = (self.at + self.batch).min(self.events.len());
+        self.events[self.at..end].iter().for_each(|event| batch.push(*event));
+        self.at = end;
+        Ok(!batch.is_empty())
+    }
+    fn names(&self) -> &Names {
+        &self.names
+    }
+    fn take_names(&mut self) -> Names {
+        std::mem::take(&mut self.names)
+    }
+    fn progress(&self) -> Progress {
+        Progress { done: self.at as u64, total: Some(self.events.len() as u64) }
+    }
+}
+
+#[test]
+fn following_a_source_gives_the_same_and_forgets_what_is_behind() {
+    let shapes: Vec<TinyShape> = TinyShape::all().collect();
+    let (mut pairs, mut found, mut skipped) = (0, 0, 0);
+    for seed in 1..4000u64 {
+        let mut shape = shapes[(seed % shapes.len() as u64) as usize].clone();
+        shape.events = shape.events.min(10);
+        shape.values = true;
+        // Names get their numbers in the order of the text.
+        let text = tiny_std(seed, &shape);
+        let trace = Trace::from_std(&text).unwrap();
+        let source = random_property(seed, trace.names());
+        let file = parse(&source).unwrap();
+        let bound = &Bound::all(&file, &Scope::of(&trace)).unwrap()[0];
+        let Ok(mut monitor) = Compiled::new(bound) else { continue };
+        let checker = Checker::new(&trace);
+        for model in Model::ALL {
+            let bounds = Bounds { unreduced: true, ..Bounds::of(model) };
+            let whole = explore(&trace, &mut monitor, &bounds, &|_| None);
+            let expected: BTreeSet<Option<EventId>> = whole.broken.iter().map(|broken| broken.event).collect();
+            let mut events = Lowered::new(Slowly::new(&text, 1 + (seed % 3) as usize));
+            let followed = follow(&mut events, &mut monitor, &bounds).unwrap();
+            if followed.explored.dropped > 0 {
+                skipped += 1;
+                continue;
+            }
+            let broken: BTreeSet<Option<EventId>> = followed.broken.iter().map(|(event, _)| *event).collect();
+            assert_eq!(broken, expected, "seed {seed} {model}\n{source}\n{text}");
+            for (event, schedule) in &followed.broken {
+                let run = checker
+                    .replay(model, schedule)
+                    .unwrap_or_else(|why| panic!("{why}: seed {seed}\n{source}\n{text}"));
+                assert!(event.is_none() || run.last().copied() == *event, "seed {seed}");
+                let outcome = evaluate(bound, &events_of(&trace, &run), run.len() == trace.len(), Assume::Zero);
+                let at = event.map_or(run.len(), |_| run.len() - 1);
+                assert_eq!(outcome, Outcome::Broken(at), "seed {seed} {model}\n{source}\n{text}");
+            }
+            pairs += 1;
+            found += broken.len();
+        }
+    }
+    println!("{pairs} pairs, {found} ways, {skipped} not followed");
+    assert!(pairs > 6000 && found > 1000, "{pairs} {found} {skipped}");
+}
+
+#[test]
+fn a_long_source_is_followed_in_little_memory() {
+    // Two threads that meet again and again: whatever came before a meeting can be forgotten.
+    let mut text = String::from("T0|fork(T1)|1\n");
+    for round in 0..2000 {
+        for thread in ["T0", "T1"] {
+            text.push_str(&format!("{thread}|w(x{thread})|2|{round}\n{thread}|snd(a{round}{thread})|3\n"));
+        }
+        text.push_str(&format!("T0|rcv(a{round}T1)|4\nT1|rcv(a{round}T0)|5\n"));
+    }
+    let trace = Trace::from_std(&text).unwrap();
+    let file = parse("property p: always (xT0 - xT1 < 2 & xT1 - xT0 < 2)").unwrap();
+    let bound = &Bound::all(&file, &Scope::of(&trace)).unwrap()[0];
+    let mut monitor = Compiled::new(bound).unwrap();
+    let mut events = Lowered::new(Slowly::new(&text, 64));
+    let followed = follow(&mut events, &mut monitor, &Bounds::of(Model::Reads)).unwrap();
+    assert!(followed.broken.is_empty() && followed.explored.dropped == 0);
+    assert!(followed.explored.steps > 5000 && followed.most_steps < 400, "{} steps held", followed.most_steps);
+}

@@ -1,0 +1,137 @@
+//! `--spec`: property files on their way to the lattice, and its picture.
+
+use crate::args::PredictArgs;
+use crate::failure::Failure;
+use crate::traces::is_standard;
+use portent_order::{Checker, Model};
+use portent_predict::lattice::{draw::Drawing, draw::MOST_NODES, whole};
+use portent_predict::{BugKind, Prediction};
+use portent_spec::{Bound, Compiled, Diagnostic, Judgement, Monitor, PropertyFile, Scope, parse};
+use portent_trace::{Trace, TraceError};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A property file, read but not yet tied to a trace.
+#[derive(Clone)]
+pub(crate) struct Spec {
+    name: String,
+    source: String,
+    file: PropertyFile,
+}
+
+const HELP: &str = "the language of properties is described in the guide, under `Properties`";
+
+impl Spec {
+    /// Reads and parses a file.
+    pub(crate) fn read(path: &Path) -> Result<Spec, Failure> {
+        let name = path.display().to_string();
+        let source =
+            std::fs::read_to_string(path).map_err(|error| Failure::Trace(TraceError::whole(error).in_input(&name)))?;
+        Self::parse(name, source)
+    }
+
+    /// Parses text that has a name.
+    pub(crate) fn parse(name: String, source: String) -> Result<Spec, Failure> {
+        let file = parse(&source).map_err(|wrong| failure(&[wrong], &name, &source))?;
+        if file.properties.is_empty() {
+            let help = "a property is a line such as `property positive: always x > 0`";
+            return Err(Failure::usage(format!("{name}: there is no property in it"), help));
+        }
+        Ok(Spec { name, source, file })
+    }
+
+    /// The properties, about the names of a trace.
+    pub(crate) fn bind(&self, trace: &Trace, declared: &BTreeMap<String, String>) -> Result<Vec<Bound>, Failure> {
+        let mut scope = Scope::of(trace);
+        scope.declared.clone_from(declared);
+        Bound::all(&self.file, &scope).map_err(|wrong| failure(&wrong, &self.name, &self.source))
+    }
+}
+
+fn failure(wrong: &[Diagnostic], name: &str, source: &str) -> Failure {
+    let text: Vec<String> = wrong.iter().map(|wrong| wrong.render(name, source)).collect();
+    Failure::usage(text.join("\n").trim_end().to_owned(), HELP)
+}
+
+/// Adds what came of properties to what else was predicted.
+pub(crate) fn merge(prediction: &mut Prediction, properties: Prediction) {
+    prediction.findings.extend(properties.findings);
+    prediction.incomplete.extend(properties.incomplete);
+    prediction.properties.extend(properties.properties);
+    prediction.errors.extend(properties.errors);
+    prediction.partial = prediction.partial.or(properties.partial);
+    prediction.stats.time += properties.stats.time;
+}
+
+/// How the observed order of a trace breaks the property that `source` states, if it does.
+#[cfg(target_os = "linux")]
+pub(crate) fn broken_by(trace: &Trace, source: &str, complete: bool) -> Result<Option<String>, String> {
+    let first = |wrong: &[Diagnostic]| wrong.first().map(ToString::to_string).unwrap_or_default();
+    let file = parse(source).map_err(|wrong| first(&[wrong]))?;
+    for bound in Bound::all(&file, &Scope::of(trace)).map_err(|wrong| first(&wrong))? {
+        let name = &bound.property.name;
+        let mut monitor = Compiled::new(&bound).map_err(|why| why.to_string())?;
+        let mut state = vec![0; monitor.words()];
+        monitor.start(&mut state);
+        let mut values: Vec<String> = bound.watched.iter().map(|watched| watched.initial.to_string()).collect();
+        let told = |values: &[String]| {
+            let each = bound.watched.iter().zip(values).map(|(watched, value)| format!("{} = {value}", watched.name));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        for event in trace.events() {
+            let Some(letter) = monitor.letter(&event) else { continue };
+            let before = told(&values);
+            if let Some(slot) = bound.watched.iter().position(|w| Some(w.variable) == event.op.variable())
+                && event.op.writes()
+            {
+                values[slot] = bound.written(&event).map_or_else(|| "?".into(), |value| value.to_string());
+            }
+            if monitor.step(&mut state, letter) == Judgement::Bad {
+                let (names, at) = (trace.names(), trace.names().location(event.loc));
+                let object = event.op.variable().map(|x| format!(" {}", trace.variable_name(x))).unwrap_or_default();
+                let (who, what) = (names.thread(event.thread), event.op.name());
+                let values =
+                    if values.is_empty() { String::new() } else { format!(": {}, after {before}", told(&values)) };
+                return Ok(Some(format!("{name} is broken by {who}: {what}{object} at {at}{values}")));
+            }
+        }
+        if complete && monitor.cares_about_end() && monitor.finish(&state) == Judgement::Bad {
+            let values = if values.is_empty() { String::new() } else { format!(": {}", told(&values)) };
+            return Ok(Some(format!("{name} is broken at the end{values}")));
+        }
+    }
+    Ok(None)
+}
+
+/// Draws the lattice where that was asked for.
+pub(crate) fn draw(args: &PredictArgs, trace: &Trace, model: Model, prediction: &Prediction) -> Result<(), Failure> {
+    if args.dot.is_none() && args.svg.is_none() {
+        return Ok(());
+    }
+    // States with the same positions are one node, so there may be a few more of them.
+    let Some(whole) = whole(trace, model, 4 * MOST_NODES).filter(|whole| whole.nodes.len() <= MOST_NODES) else {
+        return Err(Failure::usage(
+            format!("the lattice of this trace has more than {MOST_NODES} cuts: too many to draw"),
+            "leave out --dot and --svg, or cut the trace down to the events that matter",
+        ));
+    };
+    let violation = prediction.findings.iter().find(|finding| finding.kind == BugKind::Property);
+    let schedule = violation.and_then(|finding| finding.witness.as_ref()).map(|witness| &witness.schedule);
+    let events = schedule.and_then(|schedule| Checker::new(trace).replay(model, schedule).ok());
+    let runs = whole.runs.map_or_else(|| "more runs than can be counted".into(), |runs| format!("{runs} runs"));
+    let about = violation.and_then(|finding| finding.property.as_ref());
+    let about = about.map(|property| format!("{}: ", property.name)).unwrap_or_default();
+    let title = format!("{about}{runs}, {} cuts ({model})", whole.cuts());
+    let drawing = Drawing::new(trace, &whole, &title, events.as_deref());
+    save(args.dot.as_deref(), || drawing.dot())?;
+    save(args.svg.as_deref(), || drawing.svg())
+}
+
+fn save(path: Option<&Path>, make: impl FnOnce() -> String) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    if is_standard(path) {
+        return crate::commands::print(&make());
+    }
+    std::fs::write(path, make())
+        .map_err(|error| Failure::Trace(TraceError::whole(error).in_input(&path.display().to_string())))
+}

@@ -1,0 +1,86 @@
+//! Properties: what `--spec` finds, says and refuses.
+
+use super::{Place, read};
+use insta::assert_snapshot;
+use serde_json::Value;
+
+const LANDING: &str = "\
+T2|w(permit)|plane.c:4|0
+T1|w(permit)|plane.c:9|1
+T1|r(permit)|plane.c:10|1
+T1|w(landing)|plane.c:11|1
+";
+const PERMIT: &str = "property landing_needs_permit: always (landing == 1 -> prev permit == 1)\n";
+
+fn landing(spec: &str) -> Place {
+    Place::with("landing.std", LANDING).and("landing.spec", spec)
+}
+
+#[test]
+fn a_violation_is_told_in_words() {
+    let place = landing(PERMIT);
+    let line = "predict landing.std --spec landing.spec --kind property --json a.json --sarif a.sarif --junit a.xml --html a.html";
+    assert_snapshot!("spec_violation", place.session(line));
+    let json: Value = serde_json::from_str(&read(&place.path("a.json"))).unwrap();
+    let finding = &json["findings"][0];
+    assert_eq!((&finding["kind"], &finding["object"]), (&"property".into(), &"landing_needs_permit".into()));
+    assert_eq!(finding["places"][0]["role"], "violation");
+    assert_eq!(finding["witness"]["steps"], serde_json::json!([["T1", 2], ["T2", 1], ["T1", 1]]));
+    assert_eq!(json["properties"][0]["verdict"], "violated");
+    assert_eq!((&json["properties"][0]["runs"], &json["properties"][0]["cuts"]), (&"3".into(), &8.into()));
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../docs/src/reference/findings.schema.json")).unwrap();
+    let kinds = &schema["definitions"]["place"]["properties"]["role"]["enum"];
+    assert!(kinds.as_array().unwrap().contains(&finding["places"][0]["role"]));
+    let sarif: Value = serde_json::from_str(&read(&place.path("a.sarif"))).unwrap();
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "property");
+    assert!(read(&place.path("a.xml")).contains("portent.property"));
+    assert!(read(&place.path("a.html")).contains("landing_needs_permit"));
+}
+
+#[test]
+fn what_holds_what_is_incomplete_and_what_is_not_known_is_said() {
+    let place = landing("initial permit = 0\nproperty small: always permit <= 1\n");
+    assert_snapshot!("spec_holds", place.session("predict landing.std --spec landing.spec --kind property"));
+    let place = landing(PERMIT);
+    assert_snapshot!(
+        "spec_narrow",
+        place.session("predict landing.std --spec landing.spec --kind property --width 1 --strict")
+    );
+    let place = Place::with("a.std", "T1|w(x)|a.c:1\nT2|w(y)|a.c:2|1\n").and("a.spec", "property p: always x == 0\n");
+    assert_snapshot!("spec_unknown", place.session("predict a.std --spec a.spec --kind property"));
+}
+
+#[test]
+fn mistakes_are_pointed_at() {
+    let wrong = [
+        "property p: always (landign == 1)\n",
+        "property p: alway landing == 1\n",
+        "property p: always (landing = 1)\n",
+        "property p: never (write(permit) . !(write(landing) . read(permit)))\n",
+        "property p: never (acquire(l) . end)\n",
+        "property p: always (landing == 1 -> prev permit == )\n",
+        "# no property\n",
+    ];
+    let told: Vec<String> =
+        wrong.iter().map(|spec| landing(spec).session("predict landing.std --spec landing.spec")).collect();
+    assert_snapshot!("spec_mistakes", told.join("\n"));
+}
+
+#[test]
+fn the_lattice_is_drawn_if_it_is_small() {
+    let place = landing(PERMIT);
+    place.session("predict landing.std --spec landing.spec --kind property --dot a.dot --svg a.svg");
+    assert_snapshot!("spec_dot", read(&place.path("a.dot")));
+    assert!(read(&place.path("a.svg")).starts_with("<svg "));
+    let long: String = (0..40).flat_map(|i| [format!("T1|w(x)|1|{i}\n"), format!("T2|w(y)|2|{i}\n")]).collect();
+    let place = Place::with("long.std", long).and("p.spec", "property p: always x < 100\n");
+    let said = place.session("predict long.std --spec p.spec --kind property --svg a.svg");
+    assert!(said.contains("too many to draw") && said.ends_with("--- exit 2\n"), "{said}");
+}
+
+#[test]
+fn properties_need_a_file() {
+    let said = landing(PERMIT).session("predict landing.std --kind property");
+    assert!(said.contains("--kind property needs properties") && said.ends_with("--- exit 2\n"), "{said}");
+}
