@@ -226,7 +226,11 @@ impl Converter {
                 };
                 return Ok((op, function, None));
             }
-            InputOp::Branch => return Ok((op, 0, None)),
+            // The return of a system call. Branches are not recorded, and a trace with some of them would say that there are
+            // no others.
+            InputOp::Branch => {
+                return Ok((InputOp::Send, self.names.intern(ObjectClass::Token, b"system calls")?, None));
+            }
             _ => {}
         }
         let class = op.class();
