@@ -18,7 +18,9 @@
 //!
 //! # Deviations
 //! Which state the block's thread is in when f happens is free between e1 and e2: any state met there counts, the least
-//! ones are kept, and must-order is not asked of that state (lets more through). ⊆-least is per thread and segment.
+//! ones are kept, and must-order is not asked of that state (lets more through). Of a thread's accesses from one place
+//! only ⊆-least lock states are kept; a larger one counts as the least one seen again (lets more through: the paper's
+//! lists are for one point in time, and so is their order).
 //! Candidates are per place, so keys have places, and a key that gave a candidate with another is not compared with it again.
 
 use super::clocks::{Clock, Clocks, at};
@@ -76,6 +78,10 @@ impl Standing {
         let cache = vec![(u32::MAX, 0); Self::CACHE];
         Standing { era: 1, state: FREE, block: 0, blocks: 0, last_free: 0, trail: Vec::new(), overflown: false, cache }
     }
+    /// After a synchronisation.
+    pub(super) fn synchronise(&mut self) {
+        self.era += 1;
+    }
     /// Another lock state, from event number `now` on.
     pub(super) fn enter(&mut self, state: State, now: u32) {
         if self.state == FREE {
@@ -95,11 +101,11 @@ impl Standing {
     pub(super) fn begin(&mut self) {
         self.blocks += 1;
         self.block = self.blocks;
-        self.era += 1;
+        self.synchronise();
     }
     pub(super) fn end(&mut self) {
         self.block = 0;
-        self.era += 1;
+        self.synchronise();
     }
     /// The least states that the thread was in after event number `since`, up to now.
     fn between(&self, states: &States, since: u32, least: &mut Vec<State>) {
@@ -136,10 +142,26 @@ struct Entry {
 /// All that was recorded of them.
 #[derive(Debug, Default)]
 struct Record {
-    /// Segments, by state.
-    lone: Vec<(State, u32)>,
-    /// Entry of the first access, state between, segment.
-    pairs: Vec<(u16, State, u32)>,
+    lone: Least,
+    /// By entry of the first access: states between.
+    pairs: Vec<Least>,
+}
+
+/// The ⊆-least lock states, with the last segment of each.
+type Least = Vec<(State, u32)>;
+
+/// Notes a state. If a state that is not larger is known, that one stands for it. The result is what has to be compared:
+/// nothing if its segment is known.
+fn least_of(states: &States, least: &mut Least, state: State, segment: u32) -> Option<State> {
+    let known = least.iter().position(|&(s, _)| s == state);
+    if let Some(at) = known.or_else(|| least.iter().position(|&(s, _)| states.within(s, state))) {
+        let (least, last) = &mut least[at];
+        let new = std::mem::replace(last, segment) != segment;
+        return new.then_some(*least);
+    }
+    least.retain(|&(s, _)| !states.within(state, s));
+    least.push((state, segment));
+    Some(state)
 }
 
 #[derive(Debug)]
@@ -310,15 +332,16 @@ impl Accesses {
         self.renew(around, local, at, x, event);
     }
 
-    /// An access about which something may be new.
+    /// An access with another lock state, in another segment, or in a block that is not settled.
     fn renew(&mut self, around: &mut Around<'_>, local: usize, at: usize, x: usize, event: EventId) {
         if self.variables.len() <= x {
             self.variables.resize_with(x + 1, Variable::default);
         }
         let (state, segment) = (around.standing.state, around.clocks.segment(around.thread));
-        if self.is_new(around.states, local, at, state, segment) {
+        let lone = &mut self.locals[local].records[at].lone;
+        if let Some(least) = least_of(around.states, lone, state, segment) {
             let entry = &self.locals[local].entries[at];
-            self.record_lone(around, x, (entry.place, entry.touch, state), event);
+            self.record_lone(around, x, (entry.place, entry.touch, least), event);
         }
         let mut firsts = self.locals[local].firsts.len() as u32;
         if self.wanted.violations && around.standing.block != 0 {
@@ -327,23 +350,6 @@ impl Accesses {
         let entry = &mut self.locals[local].entries[at];
         (entry.era, entry.firsts) = (around.standing.era, firsts);
         (entry.state, entry.segment) = (state, segment);
-    }
-
-    /// Whether the thread has not been here in this segment with this state or a lesser one; notes that it is now.
-    fn is_new(&mut self, states: &States, local: usize, at: usize, state: State, segment: u32) -> bool {
-        let lone = &mut self.locals[local].records[at].lone;
-        let known = lone.iter().position(|(s, _)| *s == state);
-        if let Some(known) = known
-            && lone[known].1 == segment
-        {
-            return false;
-        }
-        let covered = lone.iter().any(|&(s, when)| when == segment && states.within(s, state));
-        match known {
-            Some(known) => lone[known].1 = segment,
-            None => lone.push((state, segment)),
-        }
-        !covered
     }
 
     /// Pairs with the first accesses of the block; the result is how many these were.
@@ -368,11 +374,10 @@ impl Accesses {
                 let both_write = mine.entries[first as usize].touch.writes() && mine.entries[at].touch.writes();
                 for &state in &least {
                     let pairs = &mut self.locals[local].records[at].pairs;
-                    match pairs.iter_mut().find(|pair| (pair.0, pair.1) == (first, state)) {
-                        Some(pair) if pair.2 == segment => continue,
-                        Some(pair) => pair.2 = segment,
-                        None => pairs.push((first, state, segment)),
+                    if pairs.len() <= first as usize {
+                        pairs.resize_with(first as usize + 1, Vec::new);
                     }
+                    let Some(state) = least_of(states, &mut pairs[first as usize], state, segment) else { continue };
                     let last = Last {
                         thread: *thread as u32,
                         time: clocks.time(*thread),
@@ -454,7 +459,11 @@ impl Accesses {
         let mut mine = Lone { place, touch, state, lasts: Vec::new(), partners: Vec::new(), around: Vec::new() };
         if self.wanted.races {
             for (p, other) in lone.iter_mut().enumerate() {
-                if touch.races_with(other.touch) && states.compatible(state, other.state) {
+                let places = [place.min(other.place), place.max(other.place)];
+                if touch.races_with(other.touch)
+                    && !self.found.races.contains_key(&places)
+                    && states.compatible(state, other.state)
+                {
                     mine.partners.push(p as u16);
                     other.partners.push(k);
                 }
@@ -464,7 +473,11 @@ impl Accesses {
             }
         }
         for (p, pair) in pairs.iter_mut().enumerate() {
-            if (touch.writes() || pair.both_write) && states.compatible(state, pair.state) {
+            let places = [pair.places[0], place, pair.places[1]];
+            if (touch.writes() || pair.both_write)
+                && !self.found.violations.contains_key(&places)
+                && states.compatible(state, pair.state)
+            {
                 mine.around.push(p as u16);
                 pair.remotes.push(k);
             }
@@ -487,7 +500,11 @@ impl Accesses {
         let (places, both_write, state) = key;
         let mut mine = Pair { places, both_write, state, lasts: Vec::new(), remotes: Vec::new() };
         for (f, remote) in lone.iter_mut().enumerate() {
-            if (remote.touch.writes() || both_write) && states.compatible(state, remote.state) {
+            let group = [places[0], remote.place, places[1]];
+            if (remote.touch.writes() || both_write)
+                && !self.found.violations.contains_key(&group)
+                && states.compatible(state, remote.state)
+            {
                 mine.remotes.push(f as u16);
                 remote.around.push(k);
             }

@@ -175,7 +175,7 @@ impl Pass {
                 if let (Some(cycles), true) = (&mut self.cycles, state != FREE) {
                     let time = self.clocks.time(thread);
                     let clock = || self.clocks.share(thread);
-                    cycles.acquire((thread, state, taken), event.loc, event.id, time, clock);
+                    cycles.acquire(&self.states, (thread, state, taken), event.loc, event.id, time, clock);
                 }
                 standing.enter(self.states.acquire(state, taken), now);
             }
@@ -183,7 +183,7 @@ impl Pass {
             Op::Begin(_) => standing.begin(),
             Op::End(_) => standing.end(),
             Op::Send(_) | Op::Receive(_) | Op::Sleep(_) | Op::Notify(..) | Op::Wake(_) => {
-                standing.era += 1;
+                standing.synchronise();
                 if let Some(Early { places, .. }) = self.clocks.step(event, pairing) {
                     self.early.insert(places, PairingId::new(self.pairings));
                 }
