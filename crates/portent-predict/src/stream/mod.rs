@@ -24,18 +24,21 @@ mod cycles;
 mod instances;
 mod past;
 mod project;
+mod spots;
+mod standing;
 mod states;
 
 pub use confirm::Streamed;
 pub(crate) use confirm::Tier;
 
 use crate::finding::BugKind;
-use accesses::{Accesses, Around, Standing, Wanted};
+use accesses::{Accesses, Around, Wanted};
 use clocks::{Clocks, Early};
 use cycles::Cycles;
 use portent_order::Goal;
 use portent_trace::{Batch, Event, EventSource, LocId, Op, Pairing, PairingId, Trace, TraceError};
 use rustc_hash::FxHashMap;
+use standing::Standing;
 use states::{FREE, States, hold};
 use std::time::{Duration, Instant};
 
