@@ -41,7 +41,8 @@ fn open(path: &Path) -> Fallible<Lowered<Box<dyn InputSource>>> {
 
 /// Only reads and lowers.
 fn drain(source: &mut dyn EventSource) -> Fallible<()> {
-    Ok(drop(stream::candidates(source, &[])?))
+    stream::candidates(source, &[])?;
+    Ok(())
 }
 
 fn config(preset: &str, events: Option<u64>, threads: Option<u32>) -> Fallible<Config> {

@@ -140,6 +140,8 @@ struct IncompleteJson<'a> {
     events: Option<&'a [u32]>,
     count: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    groups: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     at_least: bool,
     why: &'static str,
     what: &'a str,
@@ -256,6 +258,7 @@ fn incomplete(model: Model, entry: &Incomplete) -> IncompleteJson<'_> {
         model: model.name(),
         events: entry.events.as_deref(),
         count: entry.count,
+        groups: entry.groups,
         at_least: entry.at_least,
         why: entry.why.name(),
         what: &entry.what,

@@ -42,10 +42,11 @@ fn suite(report: &Report, kind: BugKind) -> (String, [usize; 3]) {
     let mut skipped = 0;
     for (model, entry) in open {
         skipped += 1;
+        let unit = if entry.groups { "groups" } else { "candidates" };
         cases.push_str(&format!(
             "    <testcase classname=\"portent.{name}\" name=\"{}\">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
             attribute(&format!("not examined {skipped}: {}", entry.what)),
-            attribute(&format!("{} ({}, model {}, {} candidates)", entry.what, entry.why.name(), model.name(), entry.count))
+            attribute(&format!("{} ({}, model {}, {} {unit})", entry.what, entry.why.name(), model.name(), entry.count))
         ));
     }
     if stories.is_empty() && skipped == 0 {

@@ -18,10 +18,13 @@
 //!
 //! # Deviations
 //! Which state the block's thread is in when f happens is free between e1 and e2: any state met there counts, the least
-//! ones are kept, and must-order is not asked of that state (lets more through). ⊆-least is per thread and segment.
+//! ones are kept, and must-order is not asked of that state (lets more through). Of a thread's accesses from one place
+//! only ⊆-least lock states are kept; a larger one counts as the least one seen again (lets more through: the paper's
+//! lists are for one point in time, and so is their order).
 //! Candidates are per place, so keys have places, and a key that gave a candidate with another is not compared with it again.
 
 use super::clocks::{Clock, Clocks, at};
+use super::standing::{Standing, Touch};
 use super::states::{FREE, State, States};
 use portent_trace::{EventId, LocId, Op};
 use rustc_hash::FxHashMap;
@@ -30,93 +33,6 @@ use rustc_hash::FxHashMap;
 const PLACES: usize = 256;
 /// Keys of one variable, beyond which no more are compared.
 const KEYS: usize = 4_096;
-/// Different states in one stretch under locks, beyond which the weakest state stands for all.
-const TRAIL: usize = 32;
-
-/// What matters of an operation: whether it writes, whether it is atomic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Touch(u8);
-
-impl Touch {
-    #[inline]
-    pub(super) fn of(op: Op) -> Self {
-        Touch(u8::from(op.writes()) | u8::from(op.is_atomic()) << 1)
-    }
-    #[inline]
-    fn writes(self) -> bool {
-        self.0 & 1 != 0
-    }
-    pub(super) fn races_with(self, other: Touch) -> bool {
-        (self.0 | other.0) & 1 != 0 && self.0 & other.0 & 2 == 0
-    }
-}
-
-/// Where a thread is, as far as accesses care.
-#[derive(Debug)]
-pub(super) struct Standing {
-    /// Changes with every lock operation, synchronisation and block of the thread.
-    pub(super) era: u32,
-    pub(super) state: State,
-    /// Number of the atomic block; 0 outside.
-    pub(super) block: u32,
-    blocks: u32,
-    /// How many events had happened when the thread last held no lock.
-    last_free: u32,
-    /// States since then, with the last moment of each.
-    trail: Vec<(State, u32)>,
-    overflown: bool,
-    /// Variables met lately.
-    cache: Vec<(u32, u32)>,
-}
-
-impl Standing {
-    const CACHE: usize = 1 << 9;
-
-    pub(super) fn new() -> Self {
-        let cache = vec![(u32::MAX, 0); Self::CACHE];
-        Standing { era: 1, state: FREE, block: 0, blocks: 0, last_free: 0, trail: Vec::new(), overflown: false, cache }
-    }
-    /// Another lock state, from event number `now` on.
-    pub(super) fn enter(&mut self, state: State, now: u32) {
-        if self.state == FREE {
-            self.last_free = now;
-            self.trail.clear();
-            self.overflown = false;
-        } else {
-            match self.trail.iter().position(|(known, _)| *known == self.state) {
-                Some(known) => self.trail[known].1 = now,
-                None if self.trail.len() < TRAIL => self.trail.push((self.state, now)),
-                None => self.overflown = true,
-            }
-        }
-        self.state = state;
-        self.era += 1;
-    }
-    pub(super) fn begin(&mut self) {
-        self.blocks += 1;
-        self.block = self.blocks;
-        self.era += 1;
-    }
-    pub(super) fn end(&mut self) {
-        self.block = 0;
-        self.era += 1;
-    }
-    /// The least states that the thread was in after event number `since`, up to now.
-    fn between(&self, states: &States, since: u32, least: &mut Vec<State>) {
-        least.clear();
-        if self.state == FREE || self.last_free > since || self.overflown {
-            least.push(FREE);
-            return;
-        }
-        least.push(self.state);
-        for &(state, last) in &self.trail {
-            if last > since && !least.iter().any(|&other| states.within(other, state)) {
-                least.retain(|&other| !states.within(state, other));
-                least.push(state);
-            }
-        }
-    }
-}
 
 /// What was last recorded of a thread's accesses of a variable from one place: enough to see that nothing is new.
 #[derive(Clone, Copy, Debug)]
@@ -136,10 +52,26 @@ struct Entry {
 /// All that was recorded of them.
 #[derive(Debug, Default)]
 struct Record {
-    /// Segments, by state.
-    lone: Vec<(State, u32)>,
-    /// Entry of the first access, state between, segment.
-    pairs: Vec<(u16, State, u32)>,
+    lone: Least,
+    /// By entry of the first access: states between.
+    pairs: Vec<Least>,
+}
+
+/// The ⊆-least lock states, with the last segment of each.
+type Least = Vec<(State, u32)>;
+
+/// Notes a state. If a state that is not larger is known, that one stands for it. The result is what has to be compared:
+/// nothing if its segment is known.
+fn least_of(states: &States, least: &mut Least, state: State, segment: u32) -> Option<State> {
+    let known = least.iter().position(|&(s, _)| s == state);
+    if let Some(at) = known.or_else(|| least.iter().position(|&(s, _)| states.within(s, state))) {
+        let (least, last) = &mut least[at];
+        let new = std::mem::replace(last, segment) != segment;
+        return new.then_some(*least);
+    }
+    least.retain(|&(s, _)| !states.within(state, s));
+    least.push((state, segment));
+    Some(state)
 }
 
 #[derive(Debug)]
@@ -310,15 +242,16 @@ impl Accesses {
         self.renew(around, local, at, x, event);
     }
 
-    /// An access about which something may be new.
+    /// An access with another lock state, in another segment, or in a block that is not settled.
     fn renew(&mut self, around: &mut Around<'_>, local: usize, at: usize, x: usize, event: EventId) {
         if self.variables.len() <= x {
             self.variables.resize_with(x + 1, Variable::default);
         }
         let (state, segment) = (around.standing.state, around.clocks.segment(around.thread));
-        if self.is_new(around.states, local, at, state, segment) {
+        let lone = &mut self.locals[local].records[at].lone;
+        if let Some(least) = least_of(around.states, lone, state, segment) {
             let entry = &self.locals[local].entries[at];
-            self.record_lone(around, x, (entry.place, entry.touch, state), event);
+            self.record_lone(around, x, (entry.place, entry.touch, least), event);
         }
         let mut firsts = self.locals[local].firsts.len() as u32;
         if self.wanted.violations && around.standing.block != 0 {
@@ -327,23 +260,6 @@ impl Accesses {
         let entry = &mut self.locals[local].entries[at];
         (entry.era, entry.firsts) = (around.standing.era, firsts);
         (entry.state, entry.segment) = (state, segment);
-    }
-
-    /// Whether the thread has not been here in this segment with this state or a lesser one; notes that it is now.
-    fn is_new(&mut self, states: &States, local: usize, at: usize, state: State, segment: u32) -> bool {
-        let lone = &mut self.locals[local].records[at].lone;
-        let known = lone.iter().position(|(s, _)| *s == state);
-        if let Some(known) = known
-            && lone[known].1 == segment
-        {
-            return false;
-        }
-        let covered = lone.iter().any(|&(s, when)| when == segment && states.within(s, state));
-        match known {
-            Some(known) => lone[known].1 = segment,
-            None => lone.push((state, segment)),
-        }
-        !covered
     }
 
     /// Pairs with the first accesses of the block; the result is how many these were.
@@ -368,11 +284,10 @@ impl Accesses {
                 let both_write = mine.entries[first as usize].touch.writes() && mine.entries[at].touch.writes();
                 for &state in &least {
                     let pairs = &mut self.locals[local].records[at].pairs;
-                    match pairs.iter_mut().find(|pair| (pair.0, pair.1) == (first, state)) {
-                        Some(pair) if pair.2 == segment => continue,
-                        Some(pair) => pair.2 = segment,
-                        None => pairs.push((first, state, segment)),
+                    if pairs.len() <= first as usize {
+                        pairs.resize_with(first as usize + 1, Vec::new);
                     }
+                    let Some(state) = least_of(states, &mut pairs[first as usize], state, segment) else { continue };
                     let last = Last {
                         thread: *thread as u32,
                         time: clocks.time(*thread),
@@ -454,7 +369,11 @@ impl Accesses {
         let mut mine = Lone { place, touch, state, lasts: Vec::new(), partners: Vec::new(), around: Vec::new() };
         if self.wanted.races {
             for (p, other) in lone.iter_mut().enumerate() {
-                if touch.races_with(other.touch) && states.compatible(state, other.state) {
+                let places = [place.min(other.place), place.max(other.place)];
+                if touch.races_with(other.touch)
+                    && !self.found.races.contains_key(&places)
+                    && states.compatible(state, other.state)
+                {
                     mine.partners.push(p as u16);
                     other.partners.push(k);
                 }
@@ -464,7 +383,11 @@ impl Accesses {
             }
         }
         for (p, pair) in pairs.iter_mut().enumerate() {
-            if (touch.writes() || pair.both_write) && states.compatible(state, pair.state) {
+            let places = [pair.places[0], place, pair.places[1]];
+            if (touch.writes() || pair.both_write)
+                && !self.found.violations.contains_key(&places)
+                && states.compatible(state, pair.state)
+            {
                 mine.around.push(p as u16);
                 pair.remotes.push(k);
             }
@@ -487,7 +410,11 @@ impl Accesses {
         let (places, both_write, state) = key;
         let mut mine = Pair { places, both_write, state, lasts: Vec::new(), remotes: Vec::new() };
         for (f, remote) in lone.iter_mut().enumerate() {
-            if (remote.touch.writes() || both_write) && states.compatible(state, remote.state) {
+            let group = [places[0], remote.place, places[1]];
+            if (remote.touch.writes() || both_write)
+                && !self.found.violations.contains_key(&group)
+                && states.compatible(state, remote.state)
+            {
                 mine.remotes.push(f as u16);
                 remote.around.push(k);
             }

@@ -152,16 +152,14 @@ impl Clocks {
                 self.conditions.entry(condition).or_default().asleep += 1;
                 self.threads[t].sleep = Some((self.time(t), event.loc));
             }
-            Op::Notify(condition, _) => {
-                if self.conditions.get(&condition).is_some_and(|c| c.asleep > 0) {
-                    let clock = self.share(t);
-                    let notifies = &mut self.conditions.entry(condition).or_default().notifies;
-                    notifies.push_back(Notified { event: event.id, loc: event.loc, clock });
-                    if notifies.len() > NOTIFIES {
-                        notifies.pop_front();
-                    }
-                    self.tick(t);
+            Op::Notify(condition, _) if self.conditions.get(&condition).is_some_and(|c| c.asleep > 0) => {
+                let clock = self.share(t);
+                let notifies = &mut self.conditions.entry(condition).or_default().notifies;
+                notifies.push_back(Notified { event: event.id, loc: event.loc, clock });
+                if notifies.len() > NOTIFIES {
+                    notifies.pop_front();
                 }
+                self.tick(t);
             }
             Op::Wake(condition) => return self.wake(event, condition, pairing),
             _ => {}

@@ -11,8 +11,9 @@
 //! in windows that were examined. All others are counted and shown.
 
 use super::cuts::{Cuts, Decided};
-use super::instances::{Fit, Instances, collect};
+use super::instances::collect;
 use super::project::{observed, project};
+use super::spots::{Fit, Instances};
 use super::{Candidate, Figures, candidates_until};
 use crate::facts::Facts;
 use crate::finding::{BugKind, Incomplete, Why};

@@ -37,7 +37,10 @@ struct Class {
 #[derive(Debug, Default)]
 pub(super) struct Cycles {
     classes: Vec<Class>,
+    /// The class of a state; those with the same locks and a larger history are of one with a smaller one.
     index: FxHashMap<(u32, State, Hold, LocId), u32>,
+    /// Classes by all but the state.
+    alike: FxHashMap<(u32, Hold, LocId), Vec<u32>>,
     pub(super) dropped: u64,
 }
 
@@ -51,6 +54,7 @@ impl Cycles {
     /// An acquire by a thread that holds locks.
     pub(super) fn acquire(
         &mut self,
+        states: &States,
         (thread, state, wanted): (usize, State, Hold),
         place: LocId,
         event: EventId,
@@ -58,16 +62,27 @@ impl Cycles {
         clock: impl FnOnce() -> Clock,
     ) {
         debug_assert_ne!(state, FREE);
-        match self.index.get(&(thread as u32, state, wanted, place)) {
-            Some(&class) => {
-                let class = &mut self.classes[class as usize];
-                (class.time, class.event) = (time, event);
-            }
-            None if self.classes.len() >= CLASSES => self.dropped += 1,
-            None => {
-                self.index.insert((thread as u32, state, wanted, place), self.classes.len() as u32);
-                self.classes.push(Class { thread, wanted, state, place, first: clock(), time, event });
-            }
+        let key = (thread as u32, state, wanted, place);
+        if let Some(&class) = self.index.get(&key) {
+            let class = &mut self.classes[class as usize];
+            (class.time, class.event) = (time, event);
+            return;
+        }
+        let alike = self.alike.entry((thread as u32, wanted, place)).or_default();
+        let covers = |&class: &u32| {
+            let other = self.classes[class as usize].state;
+            states.within(other, state) && states.same_locks(other, state)
+        };
+        if let Some(&class) = alike.iter().find(|&class| covers(class)) {
+            self.index.insert(key, class);
+            let class = &mut self.classes[class as usize];
+            (class.time, class.event) = (time, event);
+        } else if self.classes.len() >= CLASSES {
+            self.dropped += 1;
+        } else {
+            self.index.insert(key, self.classes.len() as u32);
+            alike.push(self.classes.len() as u32);
+            self.classes.push(Class { thread, wanted, state, place, first: clock(), time, event });
         }
     }
     /// How many classes there are.

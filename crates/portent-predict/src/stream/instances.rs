@@ -5,8 +5,10 @@
 //! it stops early when every group has enough. A group without any is impossible in that model: the past is exact where
 //! it says no, and so are common locks. For the others it notes whether an instance may lie too far apart for any window.
 
+use super::Candidate;
 use super::past::{Cut, Past};
-use super::{Candidate, accesses::Touch};
+use super::spots::{Fit, Instances, Offer, Rank, Spots};
+use super::standing::Touch;
 use crate::facts::Facts;
 use portent_order::{Goal, Model};
 use portent_trace::{Event, EventId, LocId, Op, VarId};
@@ -16,74 +18,6 @@ use rustc_hash::FxHashMap;
 const PRUNE: usize = 1 << 12;
 /// Cycles looked at for one acquire.
 const CYCLES: usize = 64;
-
-/// The windows of a trace, for telling what fits into one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fit {
-    pub(crate) len: usize,
-    pub(crate) events: usize,
-}
-
-impl Fit {
-    /// Whether some window holds both events.
-    fn holds(self, low: EventId, high: EventId) -> bool {
-        let half = (self.len / 2).max(1);
-        let last = self.events.saturating_sub(self.len).div_ceil(half);
-        let start = (low.index() / half).min(last) * half;
-        high.index() < start + self.len
-    }
-}
-
-/// What is known of a group.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Instances {
-    /// The best first, with what must differ between them.
-    kept: Vec<(Rank, Signature, Goal)>,
-    /// Whether an instance fits in no window.
-    pub(crate) far: bool,
-    full: bool,
-    /// Whether there may be others that were not looked at.
-    given_up: bool,
-}
-
-impl Instances {
-    /// Nothing is known: there may be some, anywhere.
-    pub(super) fn unknown() -> Self {
-        Instances { far: true, given_up: true, ..Instances::default() }
-    }
-    /// The instances to ask about, the best first.
-    pub(crate) fn goals(&self) -> impl Iterator<Item = &Goal> {
-        self.kept.iter().map(|(_, _, goal)| goal)
-    }
-    /// Whether there are none: the group is impossible.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.kept.is_empty() && !self.given_up
-    }
-}
-
-/// How good an instance is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    /// It happened so; earlier is better, because checking a schedule takes as long as it is.
-    Observed(usize),
-    /// Its events are near each other, or (in `sync`) distance does not matter.
-    Near(usize),
-    /// By distance.
-    Far(usize),
-}
-/// Threads, locks and variable.
-type Signature = [u32; 5];
-
-/// An instance that was met.
-struct Offer {
-    group: usize,
-    signature: Signature,
-    goal: Goal,
-    /// Its first and its last event.
-    span: (EventId, EventId),
-    /// Whether the same group has instances that fit in no window.
-    far: bool,
-}
 
 /// Accesses or acquires of one thread with the same operation and locks.
 struct Class {
@@ -125,47 +59,6 @@ struct Pairs {
     first: EventId,
     /// Of the last pair: position of e2, e1s, e2.
     last: (u32, [EventId; 2], EventId),
-}
-
-/// Which groups a place has to do with.
-#[derive(Default)]
-struct Spots {
-    races: FxHashMap<LocId, Vec<(LocId, usize)>>,
-    /// For e2: place of e1, place of f.
-    seconds: FxHashMap<LocId, Vec<(LocId, LocId, usize)>>,
-    /// For f: places of e1 and e2.
-    remotes: FxHashMap<LocId, Vec<(LocId, LocId, usize)>>,
-    firsts: FxHashMap<LocId, ()>,
-    cycles: FxHashMap<LocId, Vec<usize>>,
-}
-
-impl Spots {
-    fn of(groups: &[Candidate], found: &[Instances]) -> Self {
-        let mut spots = Spots::default();
-        for (g, group) in groups.iter().enumerate().filter(|(g, _)| !found[*g].full) {
-            match (&group.goal, &group.places[..]) {
-                (Goal::Race { .. }, &[a, b]) => {
-                    spots.races.entry(a).or_default().push((b, g));
-                    if a != b {
-                        spots.races.entry(b).or_default().push((a, g));
-                    }
-                }
-                (Goal::Atomicity { .. }, &[first, remote, second]) => {
-                    spots.seconds.entry(second).or_default().push((first, remote, g));
-                    spots.remotes.entry(remote).or_default().push((first, second, g));
-                    spots.firsts.insert(first, ());
-                }
-                (Goal::Deadlock { .. }, places) => {
-                    let mut places = places.to_vec();
-                    places.sort_unstable();
-                    places.dedup();
-                    places.into_iter().for_each(|place| spots.cycles.entry(place).or_default().push(g));
-                }
-                _ => {}
-            }
-        }
-        spots
-    }
 }
 
 struct Search<'a, 't> {

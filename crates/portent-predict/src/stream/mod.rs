@@ -24,18 +24,21 @@ mod cycles;
 mod instances;
 mod past;
 mod project;
+mod spots;
+mod standing;
 mod states;
 
 pub use confirm::Streamed;
 pub(crate) use confirm::Tier;
 
 use crate::finding::BugKind;
-use accesses::{Accesses, Around, Standing, Wanted};
+use accesses::{Accesses, Around, Wanted};
 use clocks::{Clocks, Early};
 use cycles::Cycles;
 use portent_order::Goal;
 use portent_trace::{Batch, Event, EventSource, LocId, Op, Pairing, PairingId, Trace, TraceError};
 use rustc_hash::FxHashMap;
+use standing::Standing;
 use states::{FREE, States, hold};
 use std::time::{Duration, Instant};
 
@@ -175,7 +178,7 @@ impl Pass {
                 if let (Some(cycles), true) = (&mut self.cycles, state != FREE) {
                     let time = self.clocks.time(thread);
                     let clock = || self.clocks.share(thread);
-                    cycles.acquire((thread, state, taken), event.loc, event.id, time, clock);
+                    cycles.acquire(&self.states, (thread, state, taken), event.loc, event.id, time, clock);
                 }
                 standing.enter(self.states.acquire(state, taken), now);
             }
@@ -183,7 +186,7 @@ impl Pass {
             Op::Begin(_) => standing.begin(),
             Op::End(_) => standing.end(),
             Op::Send(_) | Op::Receive(_) | Op::Sleep(_) | Op::Notify(..) | Op::Wake(_) => {
-                standing.era += 1;
+                standing.synchronise();
                 if let Some(Early { places, .. }) = self.clocks.step(event, pairing) {
                     self.early.insert(places, PairingId::new(self.pairings));
                 }

@@ -22,7 +22,7 @@ pub(super) const FREE: State = 0;
 /// The longest history that is kept.
 const HISTORY: usize = 16;
 /// How many states have histories.
-const STATES: usize = 1 << 20;
+const STATES: usize = 1 << 16;
 
 /// A lock taken in a mode.
 #[inline]
@@ -75,6 +75,11 @@ impl States {
     pub(super) fn new() -> Self {
         let known = FxHashMap::from_iter([(Vec::new(), FREE)]);
         States { all: vec![Vec::new()], known, steps: FxHashMap::default(), masks: vec![Mask::default()] }
+    }
+    /// Whether two states hold the same locks.
+    pub(super) fn same_locks(&self, a: State, b: State) -> bool {
+        let (one, two) = (&self.all[a as usize], &self.all[b as usize]);
+        one.len() == two.len() && one.iter().zip(two).all(|(x, y)| x.hold == y.hold)
     }
     /// How many there are.
     pub(super) fn len(&self) -> usize {
@@ -147,6 +152,10 @@ impl States {
 
     /// Whether everything that is compatible with `large` is compatible with `small`.
     pub(super) fn within(&self, small: State, large: State) -> bool {
+        let (x, y) = (self.masks[small as usize], self.masks[large as usize]);
+        if x.held & !y.held != 0 || x.since & !y.since != 0 {
+            return false;
+        }
         let mut rest = self.all[large as usize].iter();
         small == large
             || self.all[small as usize].iter().all(|x| {

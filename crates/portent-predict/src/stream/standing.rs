@@ -1,0 +1,96 @@
+//! Where a thread is while its accesses stream by: lock state, atomic block, and the states since it last held no lock.
+
+use super::states::{FREE, State, States};
+use portent_trace::Op;
+
+/// Different states in one stretch under locks, beyond which the weakest state stands for all.
+const TRAIL: usize = 32;
+
+/// What matters of an operation: whether it writes, whether it is atomic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Touch(u8);
+
+impl Touch {
+    #[inline]
+    pub(super) fn of(op: Op) -> Self {
+        Touch(u8::from(op.writes()) | u8::from(op.is_atomic()) << 1)
+    }
+    #[inline]
+    pub(super) fn writes(self) -> bool {
+        self.0 & 1 != 0
+    }
+    pub(super) fn races_with(self, other: Touch) -> bool {
+        (self.0 | other.0) & 1 != 0 && self.0 & other.0 & 2 == 0
+    }
+}
+
+/// Where a thread is, as far as accesses care.
+#[derive(Debug)]
+pub(super) struct Standing {
+    /// Changes with every lock operation, synchronisation and block of the thread.
+    pub(super) era: u32,
+    pub(super) state: State,
+    /// Number of the atomic block; 0 outside.
+    pub(super) block: u32,
+    blocks: u32,
+    /// How many events had happened when the thread last held no lock.
+    last_free: u32,
+    /// States since then, with the last moment of each.
+    trail: Vec<(State, u32)>,
+    overflown: bool,
+    /// Variables met lately.
+    pub(super) cache: Vec<(u32, u32)>,
+}
+
+impl Standing {
+    pub(super) const CACHE: usize = 1 << 9;
+
+    pub(super) fn new() -> Self {
+        let cache = vec![(u32::MAX, 0); Self::CACHE];
+        Standing { era: 1, state: FREE, block: 0, blocks: 0, last_free: 0, trail: Vec::new(), overflown: false, cache }
+    }
+    /// After a synchronisation.
+    pub(super) fn synchronise(&mut self) {
+        self.era += 1;
+    }
+    /// Another lock state, from event number `now` on.
+    pub(super) fn enter(&mut self, state: State, now: u32) {
+        if self.state == FREE {
+            self.last_free = now;
+            self.trail.clear();
+            self.overflown = false;
+        } else {
+            match self.trail.iter().position(|(known, _)| *known == self.state) {
+                Some(known) => self.trail[known].1 = now,
+                None if self.trail.len() < TRAIL => self.trail.push((self.state, now)),
+                None => self.overflown = true,
+            }
+        }
+        self.state = state;
+        self.era += 1;
+    }
+    pub(super) fn begin(&mut self) {
+        self.blocks += 1;
+        self.block = self.blocks;
+        self.synchronise();
+    }
+    pub(super) fn end(&mut self) {
+        self.block = 0;
+        self.synchronise();
+    }
+    /// The least states that the thread was in after event number `since`, up to now.
+    pub(super) fn between(&self, states: &States, since: u32, least: &mut Vec<State>) {
+        least.clear();
+        if self.state == FREE || self.last_free > since || self.overflown {
+            least.push(FREE);
+            return;
+        }
+        least.push(self.state);
+        for &(state, last) in &self.trail {
+            if last > since && !least.iter().any(|&other| states.within(other, state)) {
+                least.retain(|&other| !states.within(state, other));
+                least.push(state);
+            }
+        }
+    }
+}
