@@ -178,6 +178,9 @@ impl Explorer {
 
     /// Makes room for threads and variables that were not there before.
     pub(super) fn make_room(&mut self, plan: &Plan, monitor_words: usize) {
+        if self.cut.positions.len() == plan.threads() && self.cut.memory.len() == plan.readers.len() {
+            return;
+        }
         let wider = Layout::of(plan, monitor_words);
         let old = std::mem::replace(&mut self.layout, wider);
         let (words, stride) = (old.words, old.words + BEHIND);

@@ -157,9 +157,11 @@ impl Follower {
         // More threads than a way can name: nothing of theirs is followed.
         self.late += u64::from(threads > 1 << WHO);
         self.late += batch.corrections().len() as u64;
+        // A wake without a pairing was a time-out, and waits for nobody.
+        let paired: FxHashSet<EventId> = batch.pairings().iter().map(|pairing| pairing.wake).collect();
         let followed = self.plan.steps.len();
         for event in batch.iter().filter(|event| event.thread.index() < followed) {
-            self.event(&event, monitor);
+            self.event(&event, paired.contains(&event.id), monitor);
         }
         for pairing in batch.pairings() {
             // Sleeps are steps whether or not they are woken, so the positions are known.
@@ -182,7 +184,7 @@ impl Follower {
         }
     }
 
-    fn event(&mut self, event: &Event, monitor: &mut dyn Monitor) {
+    fn event(&mut self, event: &Event, is_paired: bool, monitor: &mut dyn Monitor) {
         let t = event.thread.index();
         let late = self.events[t] == 0 && self.started && !matches!(event.op, Op::Receive(_));
         self.late += u64::from(late);
@@ -246,7 +248,7 @@ impl Follower {
                     }
                 }
                 self.waiting.retain(|(_, sleepers)| !sleepers.is_empty());
-                Deed::Wake
+                if is_paired { Deed::Wake } else { Deed::Pass }
             }
             _ => Deed::Pass,
         };
