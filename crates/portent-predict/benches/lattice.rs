@@ -124,6 +124,7 @@ fn main() {
     row("  one variable, the rest sliced away", trace.len(), result);
     let trace = free(4, 30);
     let result = run(&trace, "property p: always (once x3 == 1 | x0 < 100 & x1 < 100 & x2 < 100)", &reads);
+    let per_small_cut = result.0.bytes_per_cut;
     row("  a formula that looks back", trace.len(), result);
     let trace = busy(4, 10);
     let result = run(
@@ -135,7 +136,8 @@ fn main() {
     let result = run(&trace, "property p: always (x0 < 100 & x1 < 100 & x2 < 100 & x3 < 100)", &reads);
     row("  locks, sliced", trace.len(), result);
     println!(
-        "  memory per cut of the widest level: {per_cut:.0} bytes, with its index and the 8 bytes that it leaves behind"
+        "  memory per cut of the widest level, with its index and the 8 bytes that it leaves behind: {per_cut:.0} bytes where \
+         4 values are state, {per_small_cut:.0} for the formula"
     );
     let source = "property p: always (p < 10 & q < 10 | once p == 6)";
     println!("growth with length, 8 threads, light sharing, 2 variables (goal: 100 K events in seconds)");

@@ -164,7 +164,7 @@ impl InputSource for Slowly {
 fn following_a_source_gives_the_same_and_forgets_what_is_behind() {
     let shapes: Vec<TinyShape> = TinyShape::all().collect();
     let (mut pairs, mut found, mut skipped) = (0, 0, 0);
-    for seed in 1..4000u64 {
+    for seed in 1..1500u64 {
         let mut shape = shapes[(seed % shapes.len() as u64) as usize].clone();
         shape.events = shape.events.min(10);
         shape.values = true;
@@ -202,7 +202,7 @@ fn following_a_source_gives_the_same_and_forgets_what_is_behind() {
         }
     }
     println!("{pairs} pairs, {found} ways, {skipped} not followed");
-    assert!(pairs > 6000 && found > 1000, "{pairs} {found} {skipped}");
+    assert!(pairs > 2000 && found > 400, "{pairs} {found} {skipped}");
 }
 
 #[test]

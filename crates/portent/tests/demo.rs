@@ -37,7 +37,7 @@ const BUGS: [Bug; 8] = [
         "landing",
         "property",
         "landing_needs_permit",
-        "landing_needs_permit is broken by T2: write landing at landing.c:20: permit = 0, landing = 1",
+        "landing_needs_permit is broken by T2: write landing at landing.c:20: landing = 1, permit = 0",
     ),
     Bug { round: 2, ..bug("behind_a_branch", "race", "turned_away", "T1 is about to write turned_away") },
 ];

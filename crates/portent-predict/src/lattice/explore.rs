@@ -141,6 +141,10 @@ impl Explorer {
             }
             None => {
                 let at = *cuts;
+                if rows.len() + stride > rows.capacity() {
+                    // By a quarter: doubling would leave up to half of the memory unused.
+                    rows.reserve_exact((rows.len() / 4).max(64 * stride));
+                }
                 rows.extend_from_slice(&self.row);
                 rows.push(u64::from(cost) << 32 | u64::from(thread));
                 rows.push(u64::from(from));

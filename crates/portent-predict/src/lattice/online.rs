@@ -252,11 +252,13 @@ impl Follower {
             }
             _ => Deed::Pass,
         };
-        let nothing = matches!(deed, Deed::Pass) && letter.is_none() && self.plan.needs.len() as u32 == needs_from;
+        // Others wait for sends: they must be told where they happen.
+        let waited_for = matches!(event.op, Op::Send(_)) || self.plan.needs.len() as u32 > needs_from;
+        let nothing = matches!(deed, Deed::Pass) && letter.is_none() && !waited_for;
         // A way's code has room for so many.
         let is_step = !nothing || self.idle[t] >= (1 << (32 - WHO)) - 1;
         if let Op::Send(token) = event.op {
-            self.sends.entry(token.index()).or_default().push((t as u32, position + u32::from(is_step)));
+            self.sends.entry(token.index()).or_default().push((t as u32, position + 1));
         }
         if !is_step {
             self.idle[t] += 1;
