@@ -88,12 +88,20 @@ fn nothing_found_is_status_0_and_bad_input_status_2() {
 
 #[test]
 fn an_incomplete_search_is_said_and_strict_makes_it_a_failure() {
-    // The two writes are further apart than a window is long.
-    let far = format!("T1|w(x)|1\n{}T2|w(x)|2\n", "T3|branch|3\n".repeat(10));
+    // The write and the read are further apart than a window is long.
+    let far = format!("T1|w(x)|1\n{}T2|r(x)|2\n", "T3|branch|3\n".repeat(10));
     let place = Place::with("far.std", far).and("shop.std", SHOP);
-    assert_snapshot!("predict_window", place.session("predict far.std --kind race --window 4"));
-    assert_snapshot!("predict_strict", place.session("predict far.std --kind race --window 4 --strict"));
+    let predict = "predict far.std --kind nondeterminism --window 4";
+    assert_snapshot!("predict_window", place.session(predict));
+    assert_snapshot!("predict_strict", place.session(&format!("{predict} --strict")));
     assert_snapshot!("predict_budget", place.session("predict shop.std --budget 0"));
+}
+
+#[test]
+fn a_race_is_found_however_far_apart_its_accesses_are() {
+    let far = format!("T1|w(x)|1\n{}T2|w(x)|2\n", "T3|branch|3\n".repeat(10));
+    let place = Place::with("far.std", far);
+    assert_snapshot!("predict_far", place.session("predict far.std --kind race --window 4"));
 }
 
 #[test]
