@@ -178,3 +178,24 @@ fn every_changed_witness_is_a_witness_again_or_rejected_at_a_step_it_has() {
     }
     assert!(rejected > accepted && accepted > 0, "{accepted} accepted, {rejected} rejected");
 }
+
+#[test]
+fn what_the_observed_order_reaches_is_checked_all_at_once_as_one_by_one() {
+    let (mut reached, mut refused) = (0, 0);
+    for seed in 0..2_000 {
+        let trace = tiny(seed, &TinyShape::EVERYTHING);
+        let checker = Checker::new(&trace);
+        let goals = brute::candidates(&trace, Kind::Atomicity);
+        for model in Model::ALL {
+            for (goal, verdict) in goals.iter().zip(checker.check_observed(model, &goals)) {
+                let Goal::Atomicity { second, .. } = *goal else { continue };
+                let observed: Schedule = trace.events().take(second.index() + 1).map(|event| event.thread).collect();
+                assert_eq!(verdict.is_ok(), checker.check(model, goal, &observed).is_ok(), "{goal:?} of seed {seed}");
+                if verdict.is_ok() { reached += 1 } else { refused += 1 }
+            }
+        }
+        let others = brute::candidates(&trace, Kind::Race);
+        assert!(checker.check_observed(Model::Sync, &others).iter().all(Result::is_err), "only violations");
+    }
+    assert!(reached > 20 && refused > 20, "{reached} reached, {refused} refused");
+}
