@@ -16,10 +16,14 @@
 //!   write, *spoils* its thread. What a spoiled thread writes is spoiled, because it may depend on what was read, and a
 //!   spoiled thread does not execute a `branch`. (Such traces are to record a branch, too, where an address depends on a
 //!   read.) Free reads need no rule of their own.
+//! - A trace with formulas: as one with branches, but a write with a formula writes what that comes out as, and an event
+//!   with a condition or an address happens only if that comes out as in the trace (which is all that a branch with a
+//!   formula needs). A formula over a spoiled value is spoiled; one without a value (a division by zero) does not happen.
 //! - Nondeterminism and final values: the write seen must not be spoiled, and is no other value if both are known and
 //!   equal.
 
 use crate::goal::{Goal, Kind, Model, Schedule, Writer};
+use portent_trace::symbolic::{ExprId, Symbols};
 use portent_trace::{EventId, LockId, Mode, Op, PairingId, Reach, ThreadId, Trace, VarId};
 use std::collections::{BTreeSet, HashSet};
 
@@ -205,12 +209,24 @@ struct State {
     last: Vec<Writer>,
     /// In `values`: variables whose last write is spoiled, and threads that are.
     spoiled: (Vec<bool>, Vec<bool>),
+    /// Where there are formulas: what variables hold, and what the reads of each thread saw.
+    holds: Vec<Held>,
+    seen: Vec<Vec<Held>>,
     /// For each wait: its notify came after its sleep.
     notified: Vec<bool>,
     /// The remote access of an atomicity goal saw something else, so its thread has stopped.
     remote_stopped: bool,
     /// Since the sleep of a lost wake-up goal, a notify ran that would have woken it.
     disturbed: bool,
+}
+
+/// What a variable holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Held {
+    Number(i64),
+    /// Whatever this write wrote in the trace.
+    AsTraced(Writer),
+    Spoiled,
 }
 
 struct Oracle<'t> {
@@ -221,7 +237,7 @@ struct Oracle<'t> {
     rank: Vec<usize>,
     /// The write each reading event saw; meaningless for others.
     saw: Vec<Writer>,
-    /// Whether there is a branch.
+    /// Whether there is a branch, or a formula.
     branches: bool,
     /// The values of the variables' initial writes, where known.
     initial: Vec<Option<i64>>,
@@ -240,7 +256,7 @@ impl<'t> Oracle<'t> {
             program: vec![Vec::new(); threads],
             rank: Vec::new(),
             saw: Vec::new(),
-            branches: trace.events().any(|e| e.op == Op::Branch),
+            branches: trace.symbols().is_some() || trace.events().any(|e| e.op == Op::Branch),
             initial: Vec::new(),
             block: Vec::new(),
             held: vec![vec![Vec::new()]; threads],
@@ -299,10 +315,91 @@ impl<'t> Oracle<'t> {
         expected.is_some() && expected == written
     }
 
+    /// What a write left behind in the trace.
+    fn traced(&self, x: VarId, writer: Writer) -> Held {
+        self.written(x, writer).map_or(Held::AsTraced(writer), Held::Number)
+    }
+
+    /// What an expression over a thread's reads comes out as: a number, spoiled, or nothing.
+    fn evaluate(&self, symbols: &Symbols, expr: ExprId, seen: &[Held]) -> Option<Held> {
+        let number = |read: u32| match seen[read as usize] {
+            Held::Number(number) => Some(number),
+            _ => None,
+        };
+        if symbols.dag().reads(expr).into_iter().any(|read| number(read).is_none()) {
+            return Some(Held::Spoiled);
+        }
+        symbols.dag().evaluate(expr, &number).map(Held::Number)
+    }
+
+    /// What the thread of an event has read once its reading part is done.
+    fn seen_by(&self, state: &State, event: EventId) -> Vec<Held> {
+        let mut seen = state.seen[self.trace.thread(event).index()].clone();
+        if let Op::Read(x, _) | Op::Update(x, _) = self.trace.op(event) {
+            seen.push(state.holds[x.index()]);
+        }
+        seen
+    }
+
+    /// Whether conditions and addresses come out as in the trace, and what is written comes out at all.
+    fn goes_the_same_way(&self, symbols: &Symbols, state: &State, event: EventId) -> bool {
+        let seen = self.seen_by(state, event);
+        let guards = symbols.guards(event);
+        let kept = |&(expr, value): &(ExprId, i64)| self.evaluate(symbols, expr, &seen) == Some(Held::Number(value));
+        let untold = self.trace.op(event) == Op::Branch && guards.is_empty();
+        guards.iter().all(kept)
+            && !(untold && state.spoiled.1[self.trace.thread(event).index()])
+            && symbols.written(event).is_none_or(|expr| self.evaluate(symbols, expr, &seen).is_some())
+    }
+
+    /// Whether formulas, if there are any, let a goal's event happen.
+    fn is_told(&self, state: &State, event: EventId) -> bool {
+        let symbols = self.trace.symbols().filter(|_| self.model == Model::Values);
+        symbols.is_none_or(|symbols| self.goes_the_same_way(symbols, state, event))
+    }
+
+    /// What a write or update leaves behind.
+    fn leaves(&self, symbols: &Symbols, event: EventId, seen: &[Held], spoiled: bool) -> Held {
+        let recorded = self.trace.value(event);
+        match (symbols.written(event), spoiled) {
+            (Some(expr), _) => match (self.evaluate(symbols, expr, seen), recorded) {
+                // Written by fewer bits than recorded, it is still the same.
+                (Some(Held::Number(number)), Some(traced)) => {
+                    let of = symbols.dag().type_of(expr);
+                    Held::Number(if of.truncate(number) == of.truncate(traced) { traced } else { number })
+                }
+                (held, _) => held.unwrap_or(Held::Spoiled),
+            },
+            (None, true) => Held::Spoiled,
+            (None, false) => recorded.map_or(Held::AsTraced(Writer::Event(event)), Held::Number),
+        }
+    }
+
+    /// Whether a read that sees the challenger is known to see the value it expects.
+    fn sees_its_value(&self, state: &State, read: EventId, challenger: Writer) -> bool {
+        let (Some(_), Some(x)) = (self.trace.symbols(), self.trace.op(read).variable()) else {
+            return self.is_expected(read, challenger);
+        };
+        let expected = match self.trace.op(read) {
+            Op::Read(..) => self.trace.value(read),
+            _ => self.written(x, self.saw[read.index()]),
+        };
+        matches!(state.holds[x.index()], Held::Number(number) if Some(number) == expected)
+    }
+
     /// Whether a read sees what makes its thread go on as in the trace.
     fn sees_as_good(&self, state: &State, read: EventId) -> bool {
         let Some(x) = self.trace.op(read).variable() else { return true };
         let last = state.last[x.index()];
+        if self.trace.symbols().is_some() {
+            let saw = self.saw[read.index()];
+            let (held, traced) = (state.holds[x.index()], self.traced(x, saw));
+            let expected = match self.trace.op(read) {
+                Op::Read(..) => self.trace.value(read).map(Held::Number),
+                _ => Some(traced).filter(|held| matches!(held, Held::Number(_))),
+            };
+            return Some(held) == expected || (last == saw && held == traced);
+        }
         !state.spoiled.0[x.index()] && (last == self.saw[read.index()] || self.is_expected(read, last))
     }
 
@@ -311,6 +408,16 @@ impl<'t> Oracle<'t> {
             position: vec![0; self.program.len()],
             last: vec![Writer::Init; self.trace.variables()],
             spoiled: (vec![false; self.trace.variables()], vec![false; self.program.len()]),
+            holds: match (self.model, self.trace.symbols()) {
+                (Model::Values, Some(_)) => {
+                    (0..self.trace.variables()).map(|x| self.traced(VarId::new(x), Writer::Init)).collect()
+                }
+                _ => Vec::new(),
+            },
+            seen: match (self.model, self.trace.symbols()) {
+                (Model::Values, Some(_)) => vec![Vec::new(); self.program.len()],
+                _ => Vec::new(),
+            },
             notified: vec![false; self.trace.pairings().len()],
             remote_stopped: false,
             disturbed: false,
@@ -360,6 +467,7 @@ impl<'t> Oracle<'t> {
         match self.model {
             Model::Sync => true,
             Model::Reads => self.sees_the_same(state, event),
+            Model::Values if let Some(symbols) = self.trace.symbols() => self.goes_the_same_way(symbols, state, event),
             Model::Values if self.branches => {
                 self.trace.op(event) != Op::Branch || !state.spoiled.1[self.trace.thread(event).index()]
             }
@@ -383,6 +491,15 @@ impl<'t> Oracle<'t> {
             after.spoiled.1[thread] |= self.trace.op(event).reads() && !self.sees_as_good(state, event);
             if let Op::Write(x, _) | Op::Update(x, _) = self.trace.op(event) {
                 after.spoiled.0[x.index()] = after.spoiled.1[thread];
+            }
+            if let Some(symbols) = self.trace.symbols() {
+                let seen = self.seen_by(state, event);
+                if let Op::Write(x, _) | Op::Update(x, _) = self.trace.op(event) {
+                    let held = self.leaves(symbols, event, &seen, after.spoiled.1[thread]);
+                    after.holds[x.index()] = held;
+                    after.spoiled.0[x.index()] = held == Held::Spoiled;
+                }
+                after.seen[thread] = seen;
             }
         }
         match self.trace.op(event) {
@@ -413,7 +530,9 @@ impl<'t> Oracle<'t> {
                     e if e == second => self.done(state, remote),
                     _ => true,
                 };
-                let free = event == remote || event == second;
+                // Where branches are recorded no read needs to be free.
+                let recorded = self.model == Model::Values && self.branches;
+                let free = !recorded && (event == remote || event == second);
                 if !in_order || !(free || self.keeps_read(state, event)) {
                     return None;
                 }
@@ -459,18 +578,28 @@ impl<'t> Oracle<'t> {
 
     fn reached(&self, state: &State, target: &Target<'_>) -> bool {
         match *target {
-            Target::Goal(&Goal::Race { first, second }) => self.next(state, first) && self.next(state, second),
+            Target::Goal(&Goal::Race { first, second }) => {
+                [first, second].iter().all(|&e| self.next(state, e) && self.is_told(state, e))
+            }
             Target::Goal(&Goal::Nondeterminism { read, challenger }) => {
                 let Some(x) = self.trace.op(read).variable() else { return false };
                 self.next(state, read)
+                    && self.is_told(state, read)
                     && state.last[x.index()] == challenger
                     && !(self.model == Model::Values
-                        && (state.spoiled.0[x.index()] || self.is_expected(read, challenger)))
+                        && (state.spoiled.0[x.index()] || self.sees_its_value(state, read, challenger)))
             }
             Target::Stuck => !self.complete(state) && (0..self.program.len()).all(|t| self.stuck(state, t)),
             Target::Goal(&Goal::FinalValue { variable, challenger }) => {
                 let mut writes = self.trace.events().filter(|e| e.op.writes() && e.op.variable() == Some(variable));
                 let (seen, other) = (writes.next_back().and_then(|e| e.value), self.trace.value(challenger));
+                let other = match (self.model, self.trace.symbols()) {
+                    (Model::Values, Some(_)) => match state.holds[variable.index()] {
+                        Held::Number(number) => Some(number),
+                        _ => None,
+                    },
+                    _ => other,
+                };
                 let same = state.spoiled.0[variable.index()] || (seen.is_some() && seen == other);
                 self.complete(state)
                     && state.last[variable.index()] == Writer::Event(challenger)

@@ -5,7 +5,7 @@
 //! down in [`crate::brute`].
 
 use crate::goal::{Goal, Model, Schedule, Writer};
-use portent_trace::{EventId, Mode, Op, Pairing, Reach, ThreadId, Trace};
+use portent_trace::{EventId, Mode, Op, Pairing, Reach, ThreadId, Trace, VarId};
 use std::collections::HashMap;
 
 /// Why a schedule is no witness: the step (from 0; the length of the schedule for its end) and the reason.
@@ -56,6 +56,10 @@ struct Replay<'c, 't> {
     /// In `values`: threads that read something else, and variables they wrote since.
     astray: Vec<bool>,
     doubtful: Vec<bool>,
+    /// Where there are formulas: the numbers in variables that differ from what their writes wrote in the trace, and all that
+    /// threads have read; `None` is a number that is not known.
+    contents: HashMap<usize, Option<i64>>,
+    diary: Vec<Vec<Option<i64>>>,
     holders: Vec<Vec<(ThreadId, Mode)>>,
     /// How many sends of each token were executed.
     sent: Vec<usize>,
@@ -69,7 +73,7 @@ impl<'t> Checker<'t> {
         let mut saw = Vec::with_capacity(trace.len());
         let mut last = vec![Writer::Init; trace.variables()];
         let mut before = vec![(None, false); trace.variables()];
-        let mut branches = false;
+        let mut branches = trace.symbols().is_some();
         for event in trace.events() {
             branches |= matches!(event.op, Op::Branch);
             if let (Op::Read(x, _), Some(value)) = (event.op, event.value)
@@ -185,13 +189,18 @@ impl<'t> Checker<'t> {
         }
     }
 
+    /// What a write of a variable left behind in the trace, where known.
+    fn value_of(&self, x: VarId, writer: Writer) -> Option<i64> {
+        match writer {
+            Writer::Init => self.before[x.index()],
+            Writer::Event(write) => self.trace.value(write),
+        }
+    }
+
     /// Whether a write is known to have the value that a read saw in the trace.
     fn same_value(&self, read: EventId, writer: Writer) -> bool {
         let Some(x) = self.trace.op(read).variable() else { return false };
-        let value = |writer| match writer {
-            Writer::Init => self.before[x.index()],
-            Writer::Event(write) => self.trace.value(write),
-        };
+        let value = |writer| self.value_of(x, writer);
         // What an update recorded is what it wrote.
         let seen = if self.trace.op(read).writes() { value(self.saw[read.index()]) } else { self.trace.value(read) };
         seen.is_some_and(|seen| value(writer) == Some(seen))
@@ -221,6 +230,8 @@ impl<'c, 't> Replay<'c, 't> {
             memory: vec![Writer::Init; checker.trace.variables()],
             astray: vec![false; checker.program.len()],
             doubtful: vec![false; checker.trace.variables()],
+            contents: HashMap::new(),
+            diary: vec![Vec::new(); checker.program.len()],
             holders: vec![Vec::new(); checker.trace.locks()],
             sent: vec![0; checker.trace.tokens()],
             stopped: vec![false; checker.program.len()],
@@ -260,6 +271,7 @@ impl<'c, 't> Replay<'c, 't> {
         let op = self.checker.trace.op(event);
         match self.model {
             Model::Sync => None,
+            Model::Values if self.checker.trace.symbols().is_some() => self.other_way(event),
             Model::Values if self.checker.branches => {
                 let astray = self.astray[self.checker.trace.thread(event).index()];
                 (matches!(op, Op::Branch) && astray).then(|| "its thread has read something else".into())
@@ -273,10 +285,84 @@ impl<'c, 't> Replay<'c, 't> {
         }
     }
 
+    /// The number a variable holds now, where known.
+    fn content(&self, x: VarId) -> Option<i64> {
+        match self.contents.get(&x.index()) {
+            Some(&number) => number,
+            None => self.checker.value_of(x, self.memory[x.index()]),
+        }
+    }
+
+    /// What the thread of an event has read, this event included.
+    fn diary_with(&self, event: EventId) -> Vec<Option<i64>> {
+        let mut diary = self.diary[self.checker.trace.thread(event).index()].clone();
+        let op = self.checker.trace.op(event);
+        if let (true, Some(x)) = (op.reads(), op.variable()) {
+            diary.push(self.content(x));
+        }
+        diary
+    }
+
+    /// Why an event would not happen as it did, by its formulas; `None` if it would.
+    fn other_way(&self, event: EventId) -> Option<String> {
+        let trace = self.checker.trace;
+        let symbols = trace.symbols()?;
+        let diary = self.diary_with(event);
+        let read = |number: u32| diary.get(number as usize).copied().flatten();
+        for &(expr, value) in symbols.guards(event) {
+            if symbols.dag().evaluate(expr, &read) != Some(value) {
+                return Some("its condition or address would be another".into());
+            }
+        }
+        if trace.op(event) == Op::Branch && symbols.guards(event).is_empty() && self.astray[trace.thread(event).index()]
+        {
+            return Some("its thread has read something else".into());
+        }
+        let expr = symbols.written(event)?;
+        let known = symbols.dag().reads(expr).into_iter().all(|number| read(number).is_some());
+        (known && symbols.dag().evaluate(expr, &read).is_none()).then(|| "what it writes would have no value".into())
+    }
+
+    /// Keeps what an event reads and writes, where there are formulas.
+    fn note(&mut self, event: EventId) {
+        let trace = self.checker.trace;
+        let Some(symbols) = trace.symbols() else { return };
+        let thread = trace.thread(event).index();
+        let diary = self.diary_with(event);
+        if let (true, Some(x)) = (trace.op(event).writes(), trace.op(event).variable()) {
+            let number = match symbols.written(event) {
+                None => None,
+                Some(expr) => {
+                    let number = symbols.dag().evaluate(expr, &|n| diary.get(n as usize).copied().flatten());
+                    let of = symbols.dag().type_of(expr);
+                    let same = |number: i64| trace.value(event).filter(|v| of.truncate(*v) == of.truncate(number));
+                    number.map(|number| same(number).unwrap_or(number))
+                }
+            };
+            let as_traced = symbols.written(event).is_none() && !self.astray[thread];
+            if as_traced || (number.is_some() && number == trace.value(event)) {
+                self.contents.remove(&x.index());
+            } else {
+                self.contents.insert(x.index(), number);
+            }
+            self.doubtful[x.index()] = !as_traced && number.is_none();
+        }
+        self.diary[thread] = diary;
+    }
+
     /// Whether a read would now see what may be another value than in the trace.
     fn reads_anew(&self, read: EventId) -> bool {
         let Some(x) = self.checker.trace.op(read).variable() else { return false };
         let now = self.memory[x.index()];
+        if let Some(&number) = self.contents.get(&x.index()) {
+            let read_whole = !self.checker.trace.op(read).writes();
+            let seen = if read_whole {
+                self.checker.trace.value(read)
+            } else {
+                self.checker.value_of(x, self.checker.saw[read.index()])
+            };
+            return number.is_none() || number != seen;
+        }
         let same = now == self.checker.saw[read.index()] || self.checker.same_value(read, now);
         !same || self.doubtful[x.index()]
     }
@@ -289,11 +375,13 @@ impl<'c, 't> Replay<'c, 't> {
             return Err(why);
         }
         if let Some(why) = self.misread(event) {
-            let free = match goal {
-                Some(Goal::Nondeterminism { read, .. }) => event == *read,
-                Some(Goal::Atomicity { remote, second, .. }) => event == *remote || event == *second,
-                _ => false,
-            };
+            let recorded = self.model == Model::Values && self.checker.branches;
+            let free = !recorded
+                && match goal {
+                    Some(Goal::Nondeterminism { read, .. }) => event == *read,
+                    Some(Goal::Atomicity { remote, second, .. }) => event == *remote || event == *second,
+                    _ => false,
+                };
             ensure(free, &why)?;
             self.stopped[thread.index()] = true;
         }
@@ -304,7 +392,11 @@ impl<'c, 't> Replay<'c, 't> {
             ensure(self.memory[variable.index()] == challenger, "the read does not see the challenger")?;
             if self.model == Model::Values {
                 ensure(!self.doubtful[variable.index()], "the challenger may have written another value")?;
-                ensure(!self.checker.same_value(read, challenger), "the challenger wrote the same value")?;
+                let same = match self.contents.get(&variable.index()) {
+                    Some(_) => !self.reads_anew(read),
+                    None => self.checker.same_value(read, challenger),
+                };
+                ensure(!same, "the challenger wrote the same value")?;
             }
         }
         if self.model == Model::Values {
@@ -313,6 +405,7 @@ impl<'c, 't> Replay<'c, 't> {
             if let (true, Some(x)) = (op.writes(), op.variable()) {
                 self.doubtful[x.index()] = self.astray[thread.index()];
             }
+            self.note(event);
         }
         match self.checker.trace.op(event) {
             Op::Write(x, _) | Op::Update(x, _) => self.memory[x.index()] = Writer::Event(event),
@@ -336,7 +429,12 @@ impl<'c, 't> Replay<'c, 't> {
         let trace = self.checker.trace;
         let is_next = |event: EventId| self.next(trace.thread(event)) == Some(event);
         match *goal {
-            Goal::Race { first, second } => ensure(is_next(first) && is_next(second), "the two are not both next"),
+            Goal::Race { first, second } => {
+                ensure(is_next(first) && is_next(second), "the two are not both next")?;
+                let symbolic = self.model == Model::Values && trace.symbols().is_some();
+                let other = [first, second].into_iter().filter(|_| symbolic).find_map(|event| self.other_way(event));
+                other.map_or(Ok(()), Err)
+            }
             Goal::Nondeterminism { read, .. } => {
                 let after = self.position[trace.thread(read).index()];
                 let last = self.checker.program[trace.thread(read).index()].get(after.wrapping_sub(1));
@@ -346,7 +444,7 @@ impl<'c, 't> Replay<'c, 't> {
                 ensure(trace.thread_ids().all(|t| self.next(t).is_none()), "the reordering is not complete")?;
                 ensure(self.memory[variable.index()] == Writer::Event(challenger), "another write is the last")?;
                 let Writer::Event(last) = self.checker.last[variable.index()] else { return Ok(()) };
-                let (held, holds) = (trace.value(last), trace.value(challenger));
+                let (held, holds) = (trace.value(last), self.content(variable));
                 let same = self.doubtful[variable.index()] || (held.is_some() && held == holds);
                 ensure(self.model != Model::Values || !same, "the variable may hold the same value")
             }

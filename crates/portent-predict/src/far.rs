@@ -19,6 +19,10 @@ pub(crate) fn add(sweeper: &mut Sweeper<'_, '_>) {
     let found = sweeper.found();
     let known = |goal: &Goal| found.contains(&Key::of(facts, goal));
     let stopped = || stop.why().is_some();
-    let found = sweep(facts.trace, &Wanted { model, races, deadlocks, known: &known, stop: &stopped }).found;
+    let mut found = sweep(facts.trace, &Wanted { model, races, deadlocks, known: &known, stop: &stopped }).found;
+    if sweeper.options.model == Model::Values {
+        // With formulas there are exceptions: an event whose formula has no value does not happen.
+        found.retain(|(goal, schedule)| facts.checker.check(Model::Values, goal, schedule).is_ok());
+    }
     sweeper.adopt(found);
 }

@@ -57,6 +57,9 @@ pub enum Problem {
     #[error("this portent was built without {0} support")]
     NotBuilt(&'static str),
 
+    /// A formula of a symbolic trace that cannot be read, or that contradicts the events.
+    #[error("bad formula: {0}")]
+    Formula(String),
     /// A name or a line that is not UTF-8.
     #[error("a name is not valid UTF-8")]
     BadUtf8,

@@ -8,6 +8,7 @@ use crate::error::{Position, TraceError};
 use crate::event::{READ_ORDERS, ReadOrder, UPDATE_ORDERS, UpdateOrder, WRITE_ORDERS, WriteOrder};
 use crate::ids::{LocId, ThreadId};
 use crate::names::{Names, ObjectClass};
+use crate::symbolic::Formulas;
 
 macro_rules! simple_ops {
     ($($(#[$doc:meta])* $name:ident = $kind:literal, $class:ident, $text:literal;)*) => {
@@ -396,6 +397,10 @@ pub trait InputSource {
     fn missing(&self) -> Option<String> {
         None
     }
+    /// Takes the formulas out, once the source is at its end; `None` if there are none.
+    fn take_formulas(&mut self) -> Result<Option<Formulas>, TraceError> {
+        Ok(None)
+    }
 }
 
 impl<S: InputSource + ?Sized> InputSource for Box<S> {
@@ -416,6 +421,9 @@ impl<S: InputSource + ?Sized> InputSource for Box<S> {
     }
     fn missing(&self) -> Option<String> {
         (**self).missing()
+    }
+    fn take_formulas(&mut self) -> Result<Option<Formulas>, TraceError> {
+        (**self).take_formulas()
     }
 }
 

@@ -30,6 +30,7 @@ mod input;
 mod lower;
 mod names;
 pub mod stats;
+pub mod symbolic;
 mod trace;
 
 pub use error::{Malformed, Position, Problem, TraceError};

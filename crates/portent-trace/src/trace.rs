@@ -10,6 +10,7 @@ use crate::ids::{CondId, EventId, Id, LocId, LockId, PairingId, ThreadId, TokenI
 use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{FunctionBlocks, Layout, Lowering};
 use crate::names::{Names, ObjectClass};
+use crate::symbolic::Symbols;
 use std::borrow::Cow;
 
 /// A wait that a notify ended.
@@ -256,6 +257,7 @@ pub struct Trace {
     senders: Vec<EventId>,
     /// Indices into the pairings, sorted by notify.
     by_notify: Vec<PairingId>,
+    symbols: Option<Box<Symbols>>,
 }
 
 impl Trace {
@@ -284,7 +286,11 @@ impl Trace {
         }
         let inputs = lowering.inputs();
         let tokens = lowering.tokens();
-        Ok(Self::assemble(batch, source.take_names(), lowering.into_layout(), inputs, tokens))
+        let mut trace = Self::assemble(batch, source.take_names(), lowering.into_layout(), inputs, tokens);
+        if let Some(formulas) = source.take_formulas()? {
+            trace.symbols = Some(Box::new(Symbols::bind(formulas, &trace)?));
+        }
+        Ok(trace)
     }
 
     /// Parses STD text; for tests, examples and small tools.
@@ -318,9 +324,13 @@ impl Trace {
         }
         let mut by_notify: Vec<PairingId> = (0..batch.pairings.len()).map(PairingId::new).collect();
         by_notify.sort_by_key(|p| (batch.pairings[p.index()].notify, *p));
-        Trace { batch, names, layout, inputs, tokens, sender_start, senders, by_notify }
+        Trace { batch, names, layout, inputs, tokens, sender_start, senders, by_notify, symbols: None }
     }
 
+    /// The formulas, if the trace has any.
+    pub fn symbols(&self) -> Option<&Symbols> {
+        self.symbols.as_deref()
+    }
     /// How many kernel events there are.
     #[inline]
     pub fn len(&self) -> usize {

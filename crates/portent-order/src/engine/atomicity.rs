@@ -114,6 +114,7 @@ impl Engine<'_, '_> {
                         target.stop[chain] = place;
                         target.cut.copy_from_slice(self.saturation.cut());
                         target.edges = vec![(first, remote)];
+                        target.next = vec![second];
                         settled = match self.project(&target) {
                             Some(settled) => settled,
                             None if self.saturation.is_before(remote, first) => {

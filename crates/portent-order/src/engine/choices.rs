@@ -7,10 +7,10 @@
 //! when one does. So a question costs what its own cone costs, and all clauses hold for every question.
 
 use super::search::Search;
-use super::simulate::Obstacle;
+use super::symbolic::{Course, Sees};
 use super::target::Target;
 use super::values::Sight;
-use super::window::{BASE, NONE, Node};
+use super::window::{BASE, NONE, Node, Window};
 use batsat::Lit;
 
 /// Orders and literals of which one must hold.
@@ -21,11 +21,125 @@ impl Search<'_, '_> {
     pub(super) fn faults(&mut self, target: &Target, order: &[Node]) -> Option<bool> {
         let w = self.w;
         let values = w.values.as_deref()?;
+        if let Some(course) = Course::along(w, order.iter().copied()) {
+            return self.symbolic_faults(target, order, &course);
+        }
         let mut cut = vec![0; w.chains];
         order.iter().for_each(|&node| cut[w.chain_of[node as usize] as usize] += 1);
         let relied = target.relied();
         let faults = Sight::along(w, values, order.iter().copied()).faults(w, &cut, relied);
         (!faults.is_empty()).then(|| self.make_new(faults))
+    }
+
+    /// The same where there are formulas.
+    fn symbolic_faults(&mut self, target: &Target, order: &[Node], course: &Course<'_, '_>) -> Option<bool> {
+        let z = self.theory.z();
+        let mut found = false;
+        for &event in course.faults() {
+            let other = self.one_sees_another(&course.why(event));
+            self.clause(&[(z, event)], &other);
+            found = true;
+        }
+        if let Some((x, last)) = target.last
+            && !found
+            && self.theory.simulator().last_write(x) == last
+            && !course.differs(x, target.value_to_change(self.w))
+        {
+            let mut other = self.one_sees_another(&course.why_written(last));
+            other.push(!self.changes(target));
+            self.clause(&[], &other);
+            found = true;
+        }
+        for &node in target.next.iter().filter(|&&node| self.w.is_guarded(node)) {
+            if found {
+                break;
+            }
+            let after = Course::along(self.w, order.iter().copied().chain([node]));
+            if let Some(after) = after.filter(|after| after.faults().last() == Some(&node)) {
+                let (orders, mut other) = self.why_now(node, &after);
+                other.push(!self.is_possible(node));
+                self.clause(&orders, &other);
+                found = true;
+            }
+        }
+        // Every refinement rules out one way to see; they count as conflicts, so that they are bounded.
+        self.spend(u64::from(found));
+        found.then_some(true)
+    }
+
+    /// Why an event after an order went as it did: orders and literals one of which must hold for it to go otherwise.
+    fn why_now(&mut self, node: Node, course: &Course<'_, '_>) -> Alternatives {
+        let w = self.w;
+        // What an update itself would see is the last write, which no choice is about.
+        let (own, cone): (Vec<Sees>, Vec<Sees>) = course.why(node).into_iter().partition(|&(read, _)| read == node);
+        let (mut differs, mut either) = (Vec::new(), self.one_sees_another(&cone));
+        if let (Some(&(_, writer)), Some(x)) = (own.first(), w.act[node as usize].read()) {
+            let z = self.theory.z();
+            let writes = w.variables[x as usize].writes.iter().flat_map(|list| &list.nodes);
+            for &rival in writes.filter(|&&d| d != writer && d != node) {
+                if writer == BASE {
+                    differs.push((rival, z));
+                } else {
+                    let over = self.fresh();
+                    self.clause(&[(writer, rival)], &[!over]);
+                    self.clause(&[(rival, z)], &[!over]);
+                    either.push(over);
+                }
+            }
+            if writer != BASE {
+                differs.push((z, writer));
+            }
+        }
+        (differs, either)
+    }
+
+    /// "The goal's value changes", for the read and the write of the target.
+    pub(super) fn changes(&mut self, target: &Target) -> Lit {
+        let key = (target.tail.first().copied().unwrap_or(NONE), target.last.map_or(NONE, |(_, last)| last));
+        let known = self.changes.get(&key).copied();
+        let lit = known.unwrap_or_else(|| self.fresh());
+        self.changes.insert(key, lit);
+        lit
+    }
+
+    /// "This event is possible after the set", where formulas decide that.
+    pub(super) fn is_possible(&mut self, node: Node) -> Lit {
+        let known = self.possible.get(&node).copied();
+        let lit = known.unwrap_or_else(|| self.fresh());
+        self.possible.insert(node, lit);
+        lit
+    }
+
+    /// Literals of which one must hold for one of the reads to see another write.
+    fn one_sees_another(&mut self, cone: &[Sees]) -> Vec<Lit> {
+        let mut other = Vec::new();
+        for &(read, writer) in cone {
+            if self.chosen.insert(read) {
+                self.give_choice(read);
+            }
+            if let Some(&sees) = self.sources.get(&(writer, read)) {
+                other.push(!sees);
+            }
+        }
+        other
+    }
+
+    /// A read that is executed sees one of the writes that it could see.
+    fn give_choice(&mut self, read: Node) {
+        let (w, z) = (self.w, self.theory.z());
+        let observed = w.values.as_ref().map_or(NONE, |values| values.observed[read as usize]);
+        let mut any = Vec::new();
+        for source in w.any_sources(read) {
+            let fresh = self.fresh();
+            let sees = if source == observed { !fresh } else { fresh };
+            self.sources.insert((source, read), sees);
+            self.theory.choices.push((sees, source, read));
+            if source != BASE {
+                self.clause(&[(source, read)], &[!sees]);
+            }
+            any.push(sees);
+        }
+        self.clause(&[(z, read)], &any);
     }
 
     /// A read sees what it expects if what makes it matter is executed.
@@ -90,6 +204,13 @@ impl Search<'_, '_> {
     pub(super) fn why_unspoiled(&mut self, branch: Node, order: &[Node]) -> Option<Alternatives> {
         let w = self.w;
         let values = w.values.as_deref()?;
+        if let Some(mut course) = Course::along(w, order.iter().copied()) {
+            course.execute(branch);
+            if course.faults().last() == Some(&branch) {
+                return None;
+            }
+            return Some(self.why_now(branch, &course));
+        }
         let sight = Sight::along(w, values, order.iter().copied());
         let chain = w.chain_of[branch as usize] as usize;
         if sight.is_spoiled(chain) {
@@ -125,9 +246,25 @@ impl Search<'_, '_> {
     }
 }
 
-/// What is wrong in `values` with the observed order of the events below a cut.
-pub(super) fn observed_faults(w: &super::window::Window<'_>, cut: &[u32], relied: Option<Node>) -> Vec<Obstacle> {
-    let Some(values) = w.values.as_deref() else { return Vec::new() };
-    let below = (0..w.len() as u32).filter(|&n| w.place[n as usize] < cut[w.chain_of[n as usize] as usize]);
-    Sight::along(w, values, below).faults(w, cut, relied)
+/// Whether an order of the events below a cut keeps to the values, and reaches the value that the target wants.
+pub(super) fn keeps_values(
+    w: &Window<'_>,
+    order: impl Iterator<Item = Node> + Clone,
+    cut: &[u32],
+    target: &Target,
+) -> bool {
+    let Some(values) = w.values.as_deref() else { return true };
+    if w.trace.symbols().is_some() {
+        let fails = |&node: &Node| {
+            let after = Course::along(w, order.clone().chain([node]));
+            after.is_some_and(|after| after.faults().last() == Some(&node))
+        };
+        if target.next.iter().filter(|&&node| w.is_guarded(node)).any(fails) {
+            return false;
+        }
+        let changes = |course: &Course<'_, '_>, x| course.differs(x, target.value_to_change(w));
+        return Course::along(w, order)
+            .is_none_or(|course| course.faults().is_empty() && target.last.is_none_or(|(x, _)| changes(&course, x)));
+    }
+    Sight::along(w, values, order).faults(w, cut, target.relied()).is_empty()
 }

@@ -14,6 +14,7 @@ mod reads;
 mod saturate;
 mod search;
 mod simulate;
+mod symbolic;
 mod target;
 mod theory;
 mod values;
@@ -30,7 +31,6 @@ use simulate::{Order, Simulator};
 use std::ops::Range;
 use std::time::Instant;
 use target::Target;
-use values::Sight;
 use window::{BASE, NONE, Node, Prefix, Window};
 
 /// What each tier did.
@@ -230,7 +230,8 @@ impl<'v, 't> Engine<'v, 't> {
         if target.lost.is_some() || !as_observed || !w.projects(&target.cut) {
             return None;
         }
-        if w.values.is_some() && !choices::observed_faults(w, &target.cut, target.relied()).is_empty() {
+        let below = (0..w.len() as u32).filter(|&n| w.place[n as usize] < target.cut[w.chain_of[n as usize] as usize]);
+        if !choices::keeps_values(w, below, &target.cut, target) {
             return None;
         }
         self.tiers.observed += 1;
@@ -297,11 +298,8 @@ impl<'v, 't> Engine<'v, 't> {
             }
         }
         self.simulator.run(w, &order, &floor, cut, false).ok()?;
-        if let Some(values) = &w.values {
-            let sight = Sight::along(w, values, self.simulator.order().iter().copied());
-            if !sight.faults(w, cut, target.relied()).is_empty() {
-                return None;
-            }
+        if !choices::keeps_values(w, self.simulator.order().iter().copied(), cut, target) {
+            return None;
         }
         let reached = target.last.is_none_or(|(x, last)| self.simulator.last_write(x) == last);
         reached.then(|| Settled::Order { floor, order: self.simulator.order().to_vec() })

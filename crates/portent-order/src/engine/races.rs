@@ -82,6 +82,7 @@ impl Engine<'_, '_> {
                     continue;
                 }
                 let mut target = Target::new(w);
+                target.next = vec![access, partner];
                 target.stop[chain] = place;
                 target.stop[other] = w.place[partner as usize];
                 target.cut.copy_from_slice(self.saturation.cut());

@@ -173,6 +173,7 @@ impl Engine<'_, '_> {
         let mut target = Target::new(w);
         target.stop[own_chain] = own_place;
         target.tail = vec![read];
+        target.next = vec![read];
         let happened: Vec<Node> = w.last_writes(x, self.saturation.cut()).collect();
         // Of what has happened, only the last write of each chain can be seen, and only if no other must come after it.
         let seen_now: Vec<u32> = if happened.is_empty() {

@@ -91,6 +91,11 @@ pub(crate) struct Search<'w, 't> {
     pub(super) kept: FxHashMap<Node, Lit>,
     pub(super) sources: FxHashMap<(u32, Node), Lit>,
     pub(super) solid: FxHashMap<Node, Lit>,
+    /// Where there are formulas: reads that have a literal for each write they could see; "what this read (or [`NONE`]) sees
+    /// changes by this write".
+    pub(super) chosen: FxHashSet<Node>,
+    pub(super) changes: FxHashMap<(Node, u32), Lit>,
+    pub(super) possible: FxHashMap<Node, Lit>,
 }
 
 impl<'w, 't> Search<'w, 't> {
@@ -109,6 +114,9 @@ impl<'w, 't> Search<'w, 't> {
             kept: FxHashMap::default(),
             sources: FxHashMap::default(),
             solid: FxHashMap::default(),
+            chosen: FxHashSet::default(),
+            changes: FxHashMap::default(),
+            possible: FxHashMap::default(),
         };
         let z = search.theory.z();
         for wait in &w.waits {
@@ -151,6 +159,11 @@ impl<'w, 't> Search<'w, 't> {
             }
         };
         Known::Open(if a == key.0 { lit } else { !lit })
+    }
+
+    /// Counts effort that the solver does not see.
+    pub(super) fn spend(&self, conflicts: u64) {
+        self.gauge.conflicts.set(self.gauge.conflicts.get() + conflicts);
     }
 
     pub(super) fn fresh(&mut self) -> Lit {
@@ -241,6 +254,12 @@ impl<'w, 't> Search<'w, 't> {
             };
             self.last.insert(key, lit);
             assumptions.push(lit);
+            if self.w.values.is_some() && self.w.trace.symbols().is_some() {
+                assumptions.push(self.changes(target));
+            }
+        }
+        for &node in target.next.iter().filter(|&&node| self.w.is_guarded(node)) {
+            assumptions.push(self.is_possible(node));
         }
         if let Some(wait) = target.lost {
             let lit = match self.lost.get(&wait) {
@@ -428,7 +447,7 @@ impl<'w, 't> Search<'w, 't> {
                     }
                     notified
                 }
-                _ if changes_nothing(w, next) => match self.why_unspoiled(next, order) {
+                _ if changes_nothing(w, next) || w.is_guarded(next) => match self.why_unspoiled(next, order) {
                     // A branch that is not to be taken the same way: what made its thread see the same must differ.
                     Some((differs, either)) => {
                         orders.extend(differs);

@@ -4,6 +4,7 @@
 //! given partial order. Two steps are never taken because nothing could follow them: a write that would take a value
 //! away from a kept read still to come, and an acquire of a lock that will not be released while others still want it.
 
+use super::symbolic::Course;
 use super::values::Sight;
 use super::window::{Act, BASE, NONE, Node, Window};
 use crate::goal::Model;
@@ -360,11 +361,17 @@ impl Simulator {
                 scope.chain as usize != own && scope.mode.conflicts_with(mode)
             })
         };
-        if let Some(values) = w.values.as_deref().filter(|values| values.branches)
-            && (w.is_branch(node) || w.act[node as usize].read().is_some())
-        {
-            let untouched = || !Sight::along(w, values, self.order.iter().copied()).is_spoiled(own);
-            return w.act[node as usize].read().is_some() || untouched();
+        if w.is_guarded(node) {
+            let order = self.order.iter().copied().chain([node]);
+            return Course::along(w, order).is_none_or(|course| course.faults().last() != Some(&node));
+        }
+        if let Some(values) = w.values.as_deref().filter(|values| values.branches) {
+            if w.is_branch(node) {
+                return !Sight::along(w, values, self.order.iter().copied()).is_spoiled(own);
+            }
+            if w.act[node as usize].read().is_some() {
+                return true;
+            }
         }
         ready
             && match w.act[node as usize] {

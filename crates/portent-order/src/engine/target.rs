@@ -18,6 +18,8 @@ pub(crate) struct Target {
     pub edges: Vec<(Node, Node)>,
     /// Variable, and the write (or [`BASE`]) that must be the last of it.
     pub last: Option<(u32, u32)>,
+    /// Events that must be possible after the set.
+    pub next: Vec<Node>,
     /// Events that the goal executes at the end, after the set.
     pub tail: Vec<Node>,
     /// An update of the window that may read anything; its thread stops after it.
@@ -30,7 +32,7 @@ impl Target {
     pub(crate) fn new(window: &Window<'_>) -> Self {
         let stop = window.chain.iter().map(|chain| chain.len() as u32).collect();
         let cut = vec![0; window.chains];
-        Target { cut, stop, edges: Vec::new(), last: None, tail: Vec::new(), freed: None, lost: None }
+        Target { cut, stop, edges: Vec::new(), last: None, next: Vec::new(), tail: Vec::new(), freed: None, lost: None }
     }
     /// Everything before `node` has happened, and it has not.
     fn at(mut self, window: &Window<'_>, node: Node) -> Self {
@@ -39,6 +41,7 @@ impl Target {
         }
         let chain = window.chain_of[node as usize] as usize;
         self.stop[chain] = self.stop[chain].min(window.place[node as usize]);
+        self.next.push(node);
         self
     }
     /// `node` has happened.
@@ -59,6 +62,19 @@ impl Target {
             cap[chain] = cap[chain].min(window.place[node as usize]);
         }
         cap
+    }
+    /// In `values`: the value that the goal's read, or the variable at the end, had in the trace.
+    pub(crate) fn value_to_change(&self, window: &Window<'_>) -> Option<i64> {
+        let values = window.values.as_deref()?;
+        match (self.tail.first(), self.last) {
+            (Some(&read), _) => values.expects(read),
+            (None, Some((x, _))) => {
+                let whole: Vec<u32> = window.chain.iter().map(|chain| chain.len() as u32).collect();
+                let last = window.last_writes(x, &whole).max()?;
+                values.traced(window, x, last)
+            }
+            _ => None,
+        }
     }
     /// In `values`: the write whose value the goal is about.
     pub(crate) fn relied(&self) -> Option<Node> {

@@ -9,6 +9,7 @@
 //! behind it. No read is then laid out as kept; a read whose source is certain puts that before its branch.
 
 use super::simulate::Obstacle;
+use super::symbolic::recorded_reads;
 use super::window::{Act, BASE, InChain, NONE, Node, Window, list_in_chain};
 use crate::goal::Writer;
 use portent_trace::{EventId, Op, Trace};
@@ -21,12 +22,15 @@ pub(crate) struct TraceValues {
     pub branches: bool,
     /// What variables held before their first write, where reads of it recorded that; `None` where they contradict each other.
     initial: FxHashMap<u32, Option<i64>>,
+    /// Where there are formulas: what each thread's reads saw.
+    reads: Vec<Vec<(EventId, Option<i64>)>>,
 }
 
 impl TraceValues {
     pub(crate) fn of(trace: &Trace) -> Self {
         let mut written = vec![false; trace.variables()];
-        let mut values = TraceValues { branches: false, initial: FxHashMap::default() };
+        let reads = if trace.symbols().is_some() { recorded_reads(trace) } else { Vec::new() };
+        let mut values = TraceValues { branches: trace.symbols().is_some(), initial: FxHashMap::default(), reads };
         for event in trace.events() {
             match event.op {
                 Op::Branch => values.branches = true,
@@ -62,6 +66,8 @@ pub(crate) struct Values {
     seen_past: Vec<u32>,
     /// Order that holds in every reordering whatever reads see.
     must: Vec<(Node, Node)>,
+    /// Where there are formulas: what each chain's reads before the window saw.
+    pub reads_before: Vec<Vec<Option<i64>>>,
     /// An update that may read anything, and of which nobody knows what it writes then.
     freed: Node,
 }
@@ -80,6 +86,15 @@ impl Values {
         let Some(x) = w.act[read as usize].read() else { return false };
         let expected = self.expected[read as usize];
         expected.is_some() && expected == self.written(w, x, writer)
+    }
+
+    /// The value that a read had in the trace.
+    pub(crate) fn expects(&self, read: Node) -> Option<i64> {
+        self.expected[read as usize]
+    }
+    /// The value that a write (or [`BASE`]) of a variable had in the trace.
+    pub(crate) fn traced(&self, w: &Window<'_>, x: u32, writer: u32) -> Option<i64> {
+        self.written(w, x, writer)
     }
 
     fn written(&self, w: &Window<'_>, x: u32, writer: u32) -> Option<i64> {
@@ -135,7 +150,8 @@ impl<'t> Window<'t> {
                     branch = node;
                 }
                 if self.act[node as usize].read().is_some() {
-                    until[node as usize] = if whole.branches { branch } else { node };
+                    let every = !whole.branches || trace.symbols().is_some();
+                    until[node as usize] = if every { node } else { branch };
                 }
             }
         }
@@ -147,7 +163,12 @@ impl<'t> Window<'t> {
         self.compute_past();
         let seen_past = std::mem::take(&mut self.past);
         let branches = whole.branches;
-        let values = Values { branches, observed, until, expected, base, by_value, seen_past, must, freed: NONE };
+        let before = |reads: &Vec<(EventId, Option<i64>)>| {
+            reads.iter().take_while(|(read, _)| read.index() < first).map(|&(_, value)| value).collect()
+        };
+        let reads_before = whole.reads.iter().map(before).collect();
+        let values =
+            Values { branches, observed, until, expected, base, by_value, seen_past, must, reads_before, freed: NONE };
         self.values = Some(Box::new(values));
         self.fix_sources();
     }
@@ -157,6 +178,10 @@ impl<'t> Window<'t> {
         let Some(values) = self.values.take() else { return };
         self.hard.clone_from(&values.must);
         self.compute_past();
+        if self.trace.symbols().is_some() {
+            self.values = Some(values);
+            return; // Any write may come to have the value that a read wants.
+        }
         // Each source that is certain makes pasts larger, and others certain.
         for _ in 0..2 {
             let mut hard = values.must.clone();
@@ -247,12 +272,14 @@ impl<'t> Window<'t> {
 
     /// Whether a write of the variable is known to have another's value, so that seeing it instead changes nothing.
     pub(crate) fn is_no_change(&self, read: Node, writer: u32) -> bool {
-        self.values.as_ref().is_some_and(|values| values.is_equal(self, read, writer))
+        let symbolic = self.trace.symbols().is_some();
+        !symbolic && self.values.as_ref().is_some_and(|values| values.is_equal(self, read, writer))
     }
     /// Likewise for the last write of a variable.
     pub(crate) fn ends_the_same(&self, observed: Node, writer: Node) -> bool {
         let value = |node: Node| self.trace.value(EventId::new(self.first + node as usize));
-        self.values.is_some() && value(observed).is_some() && value(observed) == value(writer)
+        let symbolic = self.trace.symbols().is_some();
+        !symbolic && self.values.is_some() && value(observed).is_some() && value(observed) == value(writer)
     }
     /// Whether a thread stops at a read that sees something else: where it does not, no goal needs to free a read.
     pub(crate) fn stops_at_changed_reads(&self) -> bool {

@@ -11,7 +11,7 @@ mod portent;
 mod std_read;
 mod std_write;
 
-pub use self::portent::{MAGIC, PortentReader, PortentWriter, RECORDING, VERSION, attachments};
+pub use self::portent::{FORMULAS, MAGIC, PortentReader, PortentWriter, RECORDING, VERSION, attachments};
 pub use create::{TraceSink, create, create_on};
 pub use open::{OpenOptions, open, open_stdin, open_stream};
 #[cfg(feature = "parquet")]

@@ -5,6 +5,7 @@ use super::{Format, StdReader};
 use crate::error::{Position, Problem, TraceError};
 use crate::input::{InputBatch, InputSource, Progress};
 use crate::names::Names;
+use crate::symbolic::Formulas;
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -143,5 +144,8 @@ impl<S: InputSource> InputSource for Named<S> {
     }
     fn missing(&self) -> Option<String> {
         self.source.missing()
+    }
+    fn take_formulas(&mut self) -> Result<Option<Formulas>, TraceError> {
+        self.source.take_formulas().map_err(|error| error.in_input(&self.name))
     }
 }

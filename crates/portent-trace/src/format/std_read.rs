@@ -8,6 +8,7 @@ use crate::event::{ReadOrder, UpdateOrder, WriteOrder};
 use crate::ids::{LocId, ThreadId};
 use crate::input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress};
 use crate::names::{Names, ObjectClass};
+use crate::symbolic::Formulas;
 use memchr::memchr;
 use std::io::Read;
 
@@ -34,6 +35,7 @@ pub struct StdReader<R> {
     total: Option<u64>,
     /// An error behind the events of the batch that was returned last: those are to be judged first.
     failed: Option<TraceError>,
+    formulas: Option<Box<Formulas>>,
 }
 
 impl<R: Read> StdReader<R> {
@@ -52,6 +54,7 @@ impl<R: Read> StdReader<R> {
             bytes: 0,
             total: None,
             failed: None,
+            formulas: None,
         }
     }
 
@@ -119,6 +122,12 @@ impl<R: Read> StdReader<R> {
             self.lines += 1;
             let line = self.buffer[from..to].trim_ascii();
             if line.is_empty() || line[0] == b'#' {
+                if let Some(directive) = line.strip_prefix(b"#!") {
+                    let last = (self.events + batch.len() as u64).checked_sub(1).and_then(|n| u32::try_from(n).ok());
+                    if let Err(problem) = self.formulas.get_or_insert_default().directive(directive, last) {
+                        break Err(TraceError::at(Position::Line(self.lines), problem));
+                    }
+                }
                 skipped += 1;
                 continue;
             }
@@ -158,6 +167,9 @@ impl<R: Read> InputSource for StdReader<R> {
     }
     fn take_names(&mut self) -> Names {
         std::mem::take(&mut self.names)
+    }
+    fn take_formulas(&mut self) -> Result<Option<Formulas>, TraceError> {
+        Ok(self.formulas.take().map(|formulas| *formulas).filter(|formulas| !formulas.of.is_empty()))
     }
     fn progress(&self) -> Progress {
         Progress { done: self.bytes, total: self.total }

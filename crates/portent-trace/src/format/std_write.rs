@@ -174,6 +174,22 @@ impl<W: Write> TraceSink for StdWriter<W> {
     fn write(&mut self, names: &Names, batch: &InputBatch) -> Result<(), TraceError> {
         StdWriter::write(self, names, batch)
     }
+    fn attach(&mut self, kind: u8, bytes: &[u8]) -> Result<(), TraceError> {
+        if kind != super::FORMULAS {
+            return Ok(());
+        }
+        // Where accesses were split, events have other numbers than the formulas know.
+        if self.dialect == Dialect::Rapid || !self.notes.is_empty() {
+            self.note("table of formulas dropped");
+            return Ok(());
+        }
+        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            self.out.write_all(b"#!")?;
+            self.out.write_all(line)?;
+            self.out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
     fn finish(self: Box<Self>) -> Result<Vec<String>, TraceError> {
         StdWriter::finish(*self)
     }

@@ -20,6 +20,7 @@
 //! Not modelled: values that decide control flow, and threads that end before the rest of the program does.
 
 mod config;
+mod little;
 mod machine;
 mod memory;
 mod objects;
@@ -32,6 +33,7 @@ mod tiny;
 mod waiting;
 
 pub use config::{Config, ConfigError, Locations, Start};
+pub use little::{Did, Little, Machine as LittleMachine};
 pub use presets::PRESETS;
 pub use tiny::{TinyShape, tiny, tiny_events, tiny_std};
 

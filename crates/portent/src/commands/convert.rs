@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::figures::counted;
 use crate::terminal::{self, Bar, Unit};
 use crate::traces::{self, Input, is_standard, output_format};
-use portent_trace::format::{Dialect, Format};
+use portent_trace::format::{Dialect, FORMULAS, Format};
 use portent_trace::{InputBatch, Layout};
 
 /// Copies every event of one trace to another.
@@ -33,7 +33,12 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode, Failure> {
         more = input.named(|source| source.next_batch(&mut batch))?;
     }
     drop(bar);
-    for (kind, attached) in input.attachments() {
+    let formulas = input.named(|source| source.take_formulas())?;
+    let mut attachments = input.attachments();
+    if let Some(formulas) = formulas {
+        attachments.insert(FORMULAS, formulas.to_text().into_bytes());
+    }
+    for (kind, attached) in attachments {
         output.attach(kind, &attached).map_err(traces::write_error)?;
     }
     let notes = output.finish().map_err(traces::write_error)?;

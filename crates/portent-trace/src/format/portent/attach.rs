@@ -11,6 +11,8 @@ use std::io::{Read, Seek};
 
 /// The kind of attachment that says how a trace was recorded: a JSON document (docs/src/reference/trace-format.md).
 pub const RECORDING: u8 = 128;
+/// The kind of attachment that holds the formulas of a symbolic trace ([`crate::symbolic::Formulas::to_text`]).
+pub const FORMULAS: u8 = 129;
 /// Kinds of attachments begin here.
 pub(super) const FIRST_KIND: u8 = 128;
 
@@ -22,11 +24,22 @@ pub fn attachments<R: Read + Seek>(input: R) -> Result<BTreeMap<u8, Vec<u8>>, Tr
         return Err(TraceError::whole(Problem::Empty));
     }
     check_file_header(&header).map_err(|problem| TraceError::at(Position::Byte(0), problem))?;
+    find(&mut input, |_| true)
+}
+
+/// The attachments of the kinds that are wanted, of an input whose header is known to be good.
+pub(super) fn find<R: Read + Seek>(
+    input: &mut Input<R>,
+    wanted: impl Fn(u8) -> bool,
+) -> Result<BTreeMap<u8, Vec<u8>>, TraceError> {
     let mut found: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
     let mut damaged = Vec::new();
-    for offset in map::optional_chunks(&mut input)? {
+    for offset in map::optional_chunks(input)? {
         let Ok(header) = input.header(offset)? else { continue };
         let Kind::Optional(kind) = header.kind else { continue };
+        if !wanted(kind) {
+            continue;
+        }
         match input.read_payload(offset, header) {
             Ok(()) => found.entry(kind).or_default().extend(&input.payload[..header.raw as usize]),
             Err(TraceError { problem: Problem::Io(error), .. }) => return Err(error.into()),

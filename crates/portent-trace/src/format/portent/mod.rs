@@ -27,7 +27,7 @@ mod reader;
 mod spool;
 mod writer;
 
-pub use attach::{RECORDING, attachments};
+pub use attach::{FORMULAS, RECORDING, attachments};
 pub use frame::{MAGIC, VERSION};
 pub use reader::PortentReader;
 pub(super) use spool::{read_full, spool};

@@ -1,13 +1,14 @@
 //! Reading `.portent` files. Every byte may be hostile: lengths are bounded before anything is allocated, ids are checked
 //! against the names, and nothing that is read can cause a panic.
 
-use super::bad_chunk;
 use super::decode::{EventChunk, ObjectLimits};
 use super::frame::{FILE_HEADER, MAGIC, check_file_header};
 use super::map::{self, ChunkMap, Input, Loss};
+use super::{attach, bad_chunk};
 use crate::error::{Position, Problem, TraceError};
 use crate::input::{BatchPlace, InputBatch, InputSource, Progress};
 use crate::names::Names;
+use crate::symbolic::Formulas;
 use std::io::{Read, Seek};
 
 /// A source of the events in a `.portent` file.
@@ -144,6 +145,15 @@ impl<R: Read + Seek> InputSource for PortentReader<R> {
     }
     fn take_names(&mut self) -> Names {
         std::mem::take(&mut self.names)
+    }
+    fn take_formulas(&mut self) -> Result<Option<Formulas>, TraceError> {
+        if matches!(self.map.loss, Some(Loss::InHeader)) {
+            return Ok(None);
+        }
+        // Formulas that are damaged are none: engines then go by values.
+        let found = attach::find(&mut self.input, |kind| kind == attach::FORMULAS).unwrap_or_default();
+        let Some(text) = found.get(&attach::FORMULAS) else { return Ok(None) };
+        Formulas::from_text(text).map(Some).map_err(TraceError::whole)
     }
     fn progress(&self) -> Progress {
         let done = self.map.chunks.get(self.next).map_or(self.input.len, |chunk| chunk.offset);

@@ -1,0 +1,362 @@
+//! Little programs, and what they do under any schedule: the ground truth of symbolic traces.
+//!
+//! A program is a few threads of reads, writes, computations and branches on a few shared variables. Running it once gives
+//! a trace with a formula for everything it computed; a [`Machine`] runs it under any other schedule, from the program
+//! and not from the formulas. A thread whose branch would go another way than in the recorded run stops before it.
+
+use super::random::Random;
+use std::fmt::Write as _;
+
+/// An expression over a thread's registers.
+#[derive(Clone, Debug)]
+enum Expr {
+    Number(i64),
+    Register(usize),
+    Apply(&'static str, Box<Expr>, Box<Expr>),
+    /// Through a byte and back.
+    Byte(Box<Expr>),
+}
+
+#[derive(Clone, Debug)]
+enum Statement {
+    Read(usize, usize),
+    Write(usize, Expr),
+    /// In one step: the register gets what the variable held, the variable what the expression then is.
+    Update(usize, usize, Expr),
+    Compute(usize, Expr),
+    Guarded(usize, Vec<Statement>),
+    If(Expr, Vec<Statement>, Vec<Statement>),
+}
+
+/// A step of a thread, as the program sees it.
+#[derive(Clone, Debug)]
+enum Step {
+    Read(usize, usize),
+    Write(usize, Expr),
+    Update(usize, usize, Expr),
+    Compute(usize, Expr),
+    Acquire(usize),
+    Release(usize),
+    Branch(Expr, Vec<Statement>, Vec<Statement>),
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Did {
+    /// Read a variable and saw a value.
+    Read(usize, i64),
+    /// Wrote a value.
+    Write(usize, i64),
+    /// Read a value and wrote another.
+    Update(usize, i64, i64),
+    /// Took a lock.
+    Acquire(usize),
+    /// Gave it back.
+    Release(usize),
+    /// Took a branch.
+    Branch(bool),
+}
+
+/// A little program.
+#[derive(Clone, Debug)]
+pub struct Little {
+    threads: Vec<Vec<Statement>>,
+    variables: usize,
+    locks: usize,
+}
+
+const REGISTERS: usize = 2;
+const OPERATORS: [&str; 9] = ["add", "sub", "mul", "and", "xor", "lt", "eq", "div", "gt"];
+
+impl Expr {
+    fn random(random: &mut Random, depth: u32) -> Expr {
+        match random.below(if depth == 0 { 4 } else { 8 }) {
+            0 => Expr::Number(i64::from(random.below(4)) - 1),
+            1..=3 => Expr::Register(random.below(REGISTERS as u32) as usize),
+            4 => Expr::Byte(Box::new(Expr::random(random, depth - 1))),
+            _ => {
+                let operator = OPERATORS[random.below(OPERATORS.len() as u32) as usize];
+                let [a, b] = [(); 2].map(|()| Box::new(Expr::random(random, depth - 1)));
+                Expr::Apply(operator, a, b)
+            }
+        }
+    }
+
+    fn value(&self, registers: &[i64; REGISTERS]) -> Option<i64> {
+        Some(match self {
+            Expr::Number(number) => *number,
+            Expr::Register(at) => registers[*at],
+            Expr::Byte(inner) => inner.value(registers)? & 255,
+            Expr::Apply(operator, a, b) => {
+                let (a, b) = (a.value(registers)?, b.value(registers)?);
+                match *operator {
+                    "add" => a.wrapping_add(b),
+                    "sub" => a.wrapping_sub(b),
+                    "mul" => a.wrapping_mul(b),
+                    "and" => a & b,
+                    "xor" => a ^ b,
+                    "lt" => i64::from(a < b),
+                    "gt" => i64::from(a > b),
+                    "eq" => i64::from(a == b),
+                    _ if b == 0 => return None,
+                    _ => a.wrapping_div(b),
+                }
+            }
+        })
+    }
+
+    fn divides(&self) -> bool {
+        match self {
+            Expr::Number(_) | Expr::Register(_) => false,
+            Expr::Byte(inner) => inner.divides(),
+            Expr::Apply(operator, a, b) => *operator == "div" || a.divides() || b.divides(),
+        }
+    }
+
+    /// The formula, given those of the registers.
+    fn formula(&self, registers: &[String; REGISTERS]) -> String {
+        match self {
+            Expr::Number(number) => number.to_string(),
+            Expr::Register(at) => registers[*at].clone(),
+            Expr::Byte(inner) => format!("(cast:i64 (cast:u8 {}))", inner.formula(registers)),
+            Expr::Apply(operator, a, b) => {
+                let applied = format!("({operator} {} {})", a.formula(registers), b.formula(registers));
+                let compares = ["lt", "gt", "eq"].contains(operator);
+                if compares { format!("(cast:i64 {applied})") } else { applied }
+            }
+        }
+    }
+}
+
+impl Little {
+    /// The program of a seed.
+    pub fn new(seed: u64) -> Little {
+        let mut random = Random::new(seed);
+        let variables = 1 + random.below(3) as usize;
+        let locks = random.below(3) as usize;
+        let threads = (0..2 + random.below(2)).map(|_| {
+            let mut budget = 2 + random.below(5);
+            block(&mut random, variables, locks, &mut budget, 2)
+        });
+        Little { threads: threads.collect(), variables, locks }
+    }
+
+    /// How many variables there are.
+    pub fn variables(&self) -> usize {
+        self.variables
+    }
+
+    /// One run of it, as STD text with formulas, and which thread did what after `main` had started them all.
+    pub fn run(&self, seed: u64) -> (String, Vec<(usize, Did)>) {
+        let mut random = Random::new(seed);
+        let mut text = String::new();
+        for x in 0..self.variables {
+            let _ = writeln!(text, "main|w(x{x})|init:{x}|0");
+        }
+        for t in 0..self.threads.len() {
+            let _ = writeln!(text, "main|fork(T{t})|fork:{t}");
+        }
+        let mut machine = Machine::new(self);
+        let mut run = Vec::new();
+        let mut registers = vec![[(); REGISTERS].map(|()| "0".to_owned()); self.threads.len()];
+        let mut reads = vec![0; self.threads.len()];
+        let mut idle = 0;
+        while idle < 40 {
+            let t = random.below(self.threads.len() as u32) as usize;
+            // What it is about to do, before it does it: the formulas are over what it has read so far.
+            let computed = machine.computed(t);
+            let step = machine.peek(t);
+            let (Some(did), Some(step)) = (machine.step(t, None), step) else {
+                idle += 1;
+                continue;
+            };
+            idle = 0;
+            for (register, expr) in computed {
+                registers[t][register] = expr.formula(&registers[t]);
+            }
+            let at = run.len();
+            let mut line = |op: String, value: Option<i64>| {
+                let _ = write!(text, "T{t}|{op}|{at}");
+                let _ = value.map(|value| write!(text, "|{value}"));
+                text.push('\n');
+            };
+            match did {
+                Did::Read(x, value) => line(format!("r(x{x})"), Some(value)),
+                Did::Write(x, value) => line(format!("w(x{x})"), Some(value)),
+                Did::Update(x, _, value) => line(format!("u(x{x})"), Some(value)),
+                Did::Acquire(lock) => line(format!("acq(l{lock})"), None),
+                Did::Release(lock) => line(format!("rel(l{lock})"), None),
+                Did::Branch(_) => line("branch".into(), None),
+            }
+            if let Step::Read(_, register) | Step::Update(_, register, _) = step {
+                registers[t][register] = format!("r{}", reads[t]);
+                reads[t] += 1;
+            }
+            if let Step::Write(_, expr) | Step::Update(_, _, expr) = &step {
+                let _ = writeln!(text, "#!= {}", expr.formula(&registers[t]));
+            }
+            if let Step::Branch(expr, ..) = &step {
+                let _ = writeln!(text, "#!= (ne {} 0)", expr.formula(&registers[t]));
+            }
+            run.push((t, did));
+        }
+        (text, run)
+    }
+}
+
+fn block(random: &mut Random, variables: usize, locks: usize, budget: &mut u32, depth: u32) -> Vec<Statement> {
+    let mut statements = Vec::new();
+    while *budget > 0 {
+        *budget -= 1;
+        let x = random.below(variables as u32) as usize;
+        let register = random.below(REGISTERS as u32) as usize;
+        statements.push(match random.below(12) {
+            0..=3 => Statement::Read(x, register),
+            4..=6 => Statement::Write(x, Expr::random(random, 2)),
+            7 => Statement::Update(x, register, Expr::random(random, 1)),
+            8 => match Expr::random(random, 2) {
+                // A division that is never used leaves no event, and would stop the thread all the same.
+                expr if expr.divides() => Statement::Compute(register, Expr::Number(2)),
+                expr => Statement::Compute(register, expr),
+            },
+            9 if locks > 0 && depth == 2 && *budget > 0 => {
+                let lock = random.below(locks as u32) as usize;
+                let mut part = (*budget).min(2);
+                *budget -= part;
+                Statement::Guarded(lock, block_of(random, variables, &mut part))
+            }
+            _ if depth > 0 && *budget > 0 => {
+                let cond = Expr::random(random, 1);
+                let mut part = (*budget).min(2);
+                *budget -= part;
+                let mut other = 1;
+                let then = block(random, variables, 0, &mut part, depth - 1);
+                Statement::If(cond, then, block(random, variables, 0, &mut other, 0))
+            }
+            _ => Statement::Read(x, register),
+        });
+    }
+    statements
+}
+
+/// Straight statements, for inside a lock.
+fn block_of(random: &mut Random, variables: usize, budget: &mut u32) -> Vec<Statement> {
+    block(random, variables, 0, budget, 0)
+}
+
+/// A program while it runs.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    memory: Vec<i64>,
+    holder: Vec<Option<usize>>,
+    threads: Vec<Thread>,
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    registers: [i64; REGISTERS],
+    /// What is still to do, the next thing last.
+    todo: Vec<Step>,
+}
+
+fn steps(block: &[Statement]) -> Vec<Step> {
+    let step = |statement: &Statement| match statement.clone() {
+        Statement::Read(x, register) => vec![Step::Read(x, register)],
+        Statement::Write(x, expr) => vec![Step::Write(x, expr)],
+        Statement::Update(x, register, expr) => vec![Step::Update(x, register, expr)],
+        Statement::Compute(register, expr) => vec![Step::Compute(register, expr)],
+        Statement::Guarded(lock, inner) => {
+            let mut all = vec![Step::Acquire(lock)];
+            let mut inside = steps(&inner);
+            inside.reverse();
+            all.append(&mut inside);
+            all.push(Step::Release(lock));
+            all
+        }
+        Statement::If(cond, then, other) => vec![Step::Branch(cond, then, other)],
+    };
+    let mut all: Vec<Step> = block.iter().flat_map(step).collect();
+    all.reverse();
+    all
+}
+
+impl Machine {
+    /// The program before its threads have done anything.
+    pub fn new(program: &Little) -> Machine {
+        let thread = |block: &Vec<Statement>| Thread { registers: [0; REGISTERS], todo: steps(block) };
+        Machine {
+            memory: vec![0; program.variables],
+            holder: vec![None; program.locks],
+            threads: program.threads.iter().map(thread).collect(),
+        }
+    }
+    /// What a variable holds.
+    pub fn holds(&self, variable: usize) -> i64 {
+        self.memory[variable]
+    }
+    /// What the future depends on beside the positions: memory and registers.
+    pub fn state(&self) -> (Vec<i64>, Vec<[i64; REGISTERS]>) {
+        (self.memory.clone(), self.threads.iter().map(|thread| thread.registers).collect())
+    }
+
+    /// Registers that a thread computes before its next step.
+    fn computed(&self, t: usize) -> Vec<(usize, Expr)> {
+        let steps = self.threads[t].todo.iter().rev();
+        let computes = steps.map_while(|step| match step {
+            Step::Compute(register, expr) => Some((*register, expr.clone())),
+            _ => None,
+        });
+        computes.collect()
+    }
+    fn peek(&self, t: usize) -> Option<Step> {
+        self.threads[t].todo.iter().rev().find(|step| !matches!(step, Step::Compute(..))).cloned()
+    }
+
+    /// Lets a thread do its next step, unless it is over, waits for a lock, divides by zero, or would take a branch in
+    /// another direction than `only`.
+    pub fn step(&mut self, t: usize, only: Option<bool>) -> Option<Did> {
+        let mut thread = self.threads[t].clone();
+        let step = loop {
+            match thread.todo.pop()? {
+                Step::Compute(register, expr) => thread.registers[register] = expr.value(&thread.registers)?,
+                step => break step,
+            }
+        };
+        let did = match step {
+            Step::Read(x, register) => {
+                thread.registers[register] = self.memory[x];
+                Did::Read(x, self.memory[x])
+            }
+            Step::Write(x, expr) => {
+                self.memory[x] = expr.value(&thread.registers)?;
+                Did::Write(x, self.memory[x])
+            }
+            Step::Update(x, register, expr) => {
+                let before = self.memory[x];
+                thread.registers[register] = before;
+                self.memory[x] = expr.value(&thread.registers)?;
+                Did::Update(x, before, self.memory[x])
+            }
+            Step::Acquire(lock) if self.holder[lock].is_some() => return None,
+            Step::Acquire(lock) => {
+                self.holder[lock] = Some(t);
+                Did::Acquire(lock)
+            }
+            Step::Release(lock) => {
+                self.holder[lock] = None;
+                Did::Release(lock)
+            }
+            Step::Branch(cond, then, other) => {
+                let taken = cond.value(&thread.registers)? != 0;
+                if only.is_some_and(|only| only != taken) {
+                    return None;
+                }
+                thread.todo.append(&mut steps(if taken { &then } else { &other }));
+                Did::Branch(taken)
+            }
+            Step::Compute(..) => return None,
+        };
+        self.threads[t] = thread;
+        Some(did)
+    }
+}

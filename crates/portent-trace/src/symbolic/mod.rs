@@ -1,0 +1,98 @@
+//! Symbolic traces: how what a thread wrote, branched on and accessed depends on what it read.
+//!
+//! A formula belongs to an event: the value that a write or update wrote, the condition of a branch, the address of an
+//! access. It is an expression over the thread's reads so far. A condition or an address must come out as it did in the
+//! trace for the event to happen at all; a value that comes out differently is what later reads see. Formulas are a
+//! table beside the events (most traces have none), which readers fill and [`Symbols`] ties to kernel events.
+
+mod expr;
+mod text;
+
+pub use expr::{Dag, ExprId, Node, Operator, Type, Untyped};
+pub use text::Formulas;
+
+use crate::error::{Position, Problem, TraceError};
+use crate::event::Op;
+use crate::ids::{EventId, VarId};
+use crate::trace::Trace;
+use rustc_hash::FxHashMap;
+
+/// The formulas of a trace, by kernel event.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    dag: Dag,
+    written: FxHashMap<EventId, ExprId>,
+    guards: FxHashMap<EventId, Vec<(ExprId, i64)>>,
+}
+
+impl Symbols {
+    /// The expressions.
+    pub fn dag(&self) -> &Dag {
+        &self.dag
+    }
+    /// What a write or update writes.
+    pub fn written(&self, event: EventId) -> Option<ExprId> {
+        self.written.get(&event).copied()
+    }
+    /// Expressions that must have these values for the event to happen as it did.
+    pub fn guards(&self, event: EventId) -> &[(ExprId, i64)] {
+        self.guards.get(&event).map_or(&[], Vec::as_slice)
+    }
+
+    /// Ties formulas to the events of a trace, and holds them against what it recorded.
+    pub(crate) fn bind(formulas: Formulas, trace: &Trace) -> Result<Symbols, TraceError> {
+        let mut symbols = Symbols { dag: formulas.dag, ..Symbols::default() };
+        let mut by_event: FxHashMap<EventId, Vec<(bool, ExprId, u32)>> = FxHashMap::default();
+        for (input, is_address, expr) in formulas.of {
+            let wrong = |why: &str| wrong(input, why);
+            let bears = |&e: &EventId| trace.op(e).variable().is_some() || trace.op(e) == Op::Branch;
+            let mut events = trace.lowered(input).map(EventId::new).filter(bears);
+            let (Some(event), None) = (events.next(), events.next()) else {
+                return Err(wrong("its event is not one access or branch for the engines"));
+            };
+            by_event.entry(event).or_default().push((is_address, expr, input));
+        }
+        let mut reads: Vec<Vec<Option<i64>>> = vec![Vec::new(); trace.threads()];
+        let mut memory: FxHashMap<VarId, Option<i64>> = FxHashMap::default();
+        for event in trace.events() {
+            let seen = &mut reads[event.thread.index()];
+            let before = seen.len();
+            match event.op {
+                Op::Read(..) => seen.push(event.value),
+                Op::Update(x, _) => seen.push(memory.get(&x).copied().flatten()),
+                _ => {}
+            }
+            if let Op::Write(x, _) | Op::Update(x, _) = event.op {
+                memory.insert(x, event.value);
+            }
+            for (is_address, expr, input) in by_event.remove(&event.id).unwrap_or_default() {
+                // The address of an access was known before it read.
+                let usable = if is_address { before } else { seen.len() };
+                if symbols.dag.reads(expr).last().is_some_and(|&last| last as usize >= usable) {
+                    return Err(wrong(input, "it names a read that the thread has not made"));
+                }
+                let value = symbols.dag.evaluate(expr, &|read| seen.get(read as usize).copied().flatten());
+                let Some(value) = value else {
+                    return Err(wrong(input, "it has no value: a read it names has none, or it divides by zero"));
+                };
+                if is_address || event.op == Op::Branch {
+                    symbols.guards.entry(event.id).or_default().push((expr, value));
+                } else if event.op.writes() {
+                    let of = symbols.dag.type_of(expr);
+                    if event.value.is_none_or(|recorded| of.truncate(recorded) != of.truncate(value)) {
+                        return Err(wrong(input, "the event did not write its value"));
+                    }
+                    symbols.written.insert(event.id, expr);
+                } else {
+                    return Err(wrong(input, "expected a write, an update or a branch"));
+                }
+            }
+        }
+        Ok(symbols)
+    }
+}
+
+fn wrong(input: u32, why: &str) -> TraceError {
+    let position = Position::Event { index: u64::from(input), line: None, byte: None };
+    TraceError::at(position, Problem::Formula(why.to_owned()))
+}

@@ -1,0 +1,262 @@
+//! Formulas as text: `(gt r0:i32 (add:i32 …))`, docs/src/reference/std-format.md.
+//!
+//! A number or a read may carry a type (`5:u8`, `r0:f64`; without one it is `i64`), operations have that of their
+//! operands, and only `cast` and `bits` name the type they are to. `$name` stands for an expression that was given a
+//! name before, so that what is shared is written once.
+
+use super::expr::{Dag, ExprId, Node, Operator, Type};
+use crate::error::Problem;
+use rustc_hash::FxHashMap;
+use std::fmt::Write as _;
+
+/// Formulas by the number of their input event, as a reader finds them.
+#[derive(Clone, Debug, Default)]
+pub struct Formulas {
+    /// Their expressions.
+    pub dag: Dag,
+    /// Input event, whether it is the address, and the expression.
+    pub of: Vec<(u32, bool, ExprId)>,
+    named: FxHashMap<String, ExprId>,
+}
+
+fn bad(why: impl std::fmt::Display) -> Problem {
+    Problem::Formula(why.to_string())
+}
+
+impl Formulas {
+    /// Reads a directive of STD text, what follows `#!`, behind the event of this number; whether it is one.
+    pub(crate) fn directive(&mut self, line: &[u8], last: Option<u32>) -> Result<bool, Problem> {
+        let Ok(text) = std::str::from_utf8(line) else { return Ok(false) };
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, text) = text.split_at(digits);
+        let (kind, rest) = match text.chars().next() {
+            Some(kind @ ('=' | '@')) => (kind, text[1..].trim()),
+            Some(':') if digits == 0 => (':', text[1..].trim()),
+            _ => return Ok(false),
+        };
+        let last = match number {
+            "" => last,
+            number => Some(number.parse().map_err(|_| bad("there is no event of that number"))?),
+        };
+        if kind == ':' {
+            let (name, expr) =
+                rest.split_once(char::is_whitespace).ok_or_else(|| bad("expected #!: name expression"))?;
+            let expr = self.parse(expr)?;
+            self.named.insert(name.to_owned(), expr);
+            return Ok(true);
+        }
+        let event = last.ok_or_else(|| bad("no event stands before it"))?;
+        let expr = self.parse(rest)?;
+        self.of.push((event, kind == '@', expr));
+        Ok(true)
+    }
+
+    /// All formulas as directives with the numbers of their events, one per line, without `#!`: what `.portent` files attach.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for at in 0..self.dag.len() as u32 {
+            let (expr, of) = (ExprId(at), name(self.dag.type_of(ExprId(at))));
+            let _ = match self.dag.node(expr) {
+                Node::Constant(bits) => {
+                    let number = self.dag.type_of(expr).extend(bits);
+                    match self.dag.type_of(expr) {
+                        Type::F32 => writeln!(text, ":e{at} (bits:f32 {number}:u32)"),
+                        Type::F64 => writeln!(text, ":e{at} (bits:f64 {number}:i64)"),
+                        Type::Unsigned(_) => writeln!(text, ":e{at} {}:{of}", number as u64),
+                        Type::Signed(_) => writeln!(text, ":e{at} {number}:{of}"),
+                    }
+                }
+                Node::Read(read) => writeln!(text, ":e{at} r{read}:{of}"),
+                Node::Apply(operator, operands) => {
+                    let known = Operator::ALL.iter().find(|(op, ..)| *op == operator);
+                    let (_, word, arity) = known.copied().unwrap_or((operator, "", 0));
+                    let to = if matches!(operator, Operator::Cast | Operator::Bits) {
+                        format!(":{of}")
+                    } else {
+                        String::new()
+                    };
+                    let operands: Vec<String> = operands[..arity].iter().map(|e| format!("$e{}", e.0)).collect();
+                    writeln!(text, ":e{at} ({word}{to} {})", operands.join(" "))
+                }
+            };
+        }
+        for &(event, is_address, expr) in &self.of {
+            let _ = writeln!(text, "{event}{} $e{}", if is_address { '@' } else { '=' }, expr.0);
+        }
+        text
+    }
+
+    /// Reads what [`Formulas::to_text`] wrote.
+    pub fn from_text(text: &[u8]) -> Result<Formulas, Problem> {
+        let mut formulas = Formulas::default();
+        for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            if !formulas.directive(line, None)? {
+                return Err(bad(format!("expected a directive, found {:?}", String::from_utf8_lossy(line))));
+            }
+        }
+        Ok(formulas)
+    }
+
+    fn parse(&mut self, text: &str) -> Result<ExprId, Problem> {
+        let spaced = text.replace('(', " ( ").replace(')', " ) ");
+        // Operations that are not closed yet; no recursion, however deep.
+        let mut open: Vec<(Operator, usize, Option<Type>, Vec<ExprId>)> = Vec::new();
+        let mut words = spaced.split_whitespace();
+        let mut done: Option<ExprId> = None;
+        while let Some(word) = words.next() {
+            if done.is_some() {
+                return Err(bad(format!("expected the end of the formula, found {word:?}")));
+            }
+            let value = match word {
+                "(" => {
+                    let word = words.next().ok_or_else(|| bad("expected an operator, found the end"))?;
+                    let (name, of) = typed(word)?;
+                    let known = Operator::ALL.iter().find(|(_, text, _)| *text == name);
+                    let &(operator, _, arity) = known.ok_or_else(|| bad(format!("unknown operator {name:?}")))?;
+                    open.push((operator, arity, of, Vec::new()));
+                    continue;
+                }
+                ")" => {
+                    let (operator, arity, to, operands) = open.pop().ok_or_else(|| bad("unexpected )"))?;
+                    if operands.len() != arity {
+                        return Err(bad(format!("expected {arity} operands, found {}", operands.len())));
+                    }
+                    self.dag.apply(operator, &operands, to).map_err(bad)?
+                }
+                word => self.atom(word)?,
+            };
+            match open.last_mut() {
+                Some((.., operands)) => operands.push(value),
+                None => done = Some(value),
+            }
+        }
+        match done {
+            Some(expr) if open.is_empty() => Ok(expr),
+            _ => Err(bad("expected an expression or ), found the end")),
+        }
+    }
+
+    fn atom(&mut self, word: &str) -> Result<ExprId, Problem> {
+        if let Some(name) = word.strip_prefix('$') {
+            return self.named.get(name).copied().ok_or_else(|| bad(format!("${name} has no meaning yet")));
+        }
+        let (text, of) = typed(word)?;
+        let of = of.unwrap_or(Type::DEFAULT);
+        if let Some(read) = text.strip_prefix('r').and_then(|number| number.parse().ok()) {
+            return self.dag.read(of, read).map_err(bad);
+        }
+        let number = match of {
+            Type::F32 => text.parse::<f32>().map(|value| i64::from(value.to_bits())).ok(),
+            Type::F64 => text.parse::<f64>().map(|value| value.to_bits() as i64).ok(),
+            _ => text.parse::<i64>().ok().or_else(|| text.parse::<u64>().ok().map(|value| value as i64)),
+        };
+        let number = number.ok_or_else(|| bad(format!("expected a number, r0, $name or (, found {text:?}")))?;
+        self.dag.constant(of, number).map_err(bad)
+    }
+}
+
+fn name(of: Type) -> String {
+    match of {
+        Type::Signed(width) => format!("i{width}"),
+        Type::Unsigned(width) => format!("u{width}"),
+        Type::F32 => "f32".into(),
+        Type::F64 => "f64".into(),
+    }
+}
+
+/// A word without its type, and the type.
+fn typed(word: &str) -> Result<(&str, Option<Type>), Problem> {
+    let Some((text, name)) = word.split_once(':') else { return Ok((word, None)) };
+    let unknown = || bad(format!("unknown type {name:?}; expected i1 to i64, u1 to u64, bool, f32 or f64"));
+    let of = match name {
+        "f32" => Type::F32,
+        "f64" => Type::F64,
+        "bool" => Type::BOOL,
+        _ => {
+            let width: u8 = name.get(1..).and_then(|width| width.parse().ok()).ok_or_else(unknown)?;
+            match name.as_bytes()[0] {
+                b'i' if (1..=64).contains(&width) => Type::Signed(width),
+                b'u' if (1..=64).contains(&width) => Type::Unsigned(width),
+                _ => return Err(unknown()),
+            }
+        }
+    };
+    Ok((text, Some(of)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str, reads: &[i64]) -> Option<i64> {
+        let mut formulas = Formulas::default();
+        let expr = formulas.parse(text).unwrap_or_else(|why| panic!("{text}: {why}"));
+        formulas.dag.evaluate(expr, &|read| reads.get(read as usize).copied())
+    }
+
+    #[test]
+    fn formulas_are_computed_in_the_width_of_their_types() {
+        assert_eq!(value("(add r0 1)", &[41]), Some(42));
+        assert_eq!(value("(add r0:u8 1:u8)", &[255]), Some(0));
+        assert_eq!(value("(add r0:i8 1:i8)", &[127]), Some(-128));
+        assert_eq!(value("(mul r0:i32 r1:i32)", &[1 << 20, 1 << 12]), Some(0));
+        assert_eq!(value("(lt r0:i8 0:i8)", &[255]), Some(1));
+        assert_eq!(value("(lt r0:u8 0:u8)", &[255]), Some(0));
+        assert_eq!(value("(shr r0:i8 9:i8)", &[-1]), Some(-1));
+        assert_eq!(value("(shr r0:u8 8:u8)", &[255]), Some(0));
+        assert_eq!(value("(shl r0:u8 1:u8)", &[129]), Some(2));
+        assert_eq!(value("(not r0:bool)", &[1]), Some(0));
+        assert_eq!(value("(neg r0:i16)", &[-32768]), Some(-32768));
+        assert_eq!(value("(div r0 r1)", &[7, -2]), Some(-3));
+        assert_eq!(value("(rem r0:u64 10:u64)", &[-1]), Some(5));
+        assert_eq!(value("(div r0 r1)", &[7, 0]), None);
+        assert_eq!(value("(if (gt r0 2) 10 20)", &[3]), Some(10));
+        assert_eq!(value("(cast:i64 (cast:u8 r0))", &[-1]), Some(255));
+        assert_eq!(value("(cast:i32 (add 1.5:f64 2.25:f64))", &[]), Some(3));
+        assert_eq!(value("(cast:i8 1000.0:f32)", &[]), None);
+        assert_eq!(value("(gt (cast:f32 r0) 0.5:f32)", &[1]), Some(1));
+        assert_eq!(value("(bits:u32 1.0:f32)", &[]), Some(0x3f80_0000));
+        assert_eq!(value("r3", &[1]), None);
+    }
+
+    #[test]
+    fn what_is_shared_is_stored_once() {
+        let mut formulas = Formulas::default();
+        assert!(formulas.directive(b": t (add r0 1)", None).unwrap());
+        assert!(formulas.directive(b"= (mul $t $t)", Some(0)).unwrap());
+        assert!(formulas.directive(b"@ (mul (add r0 1) (add r0 1))", Some(1)).unwrap());
+        assert_eq!(formulas.of[0].2, formulas.of[1].2);
+        assert_eq!(formulas.dag.len(), 4);
+        assert!(!formulas.directive(b"/usr/bin/env", None).unwrap());
+    }
+
+    #[test]
+    fn formulas_come_back_from_their_text() {
+        let mut formulas = Formulas::default();
+        let all = ["(if (lt r0:u8 200:u8) -1:i7 r1:i7)", "(cast:f32 (add 1.5:f64 -0.0:f64))", "(bits:u32 -1.25:f32)"];
+        for (i, text) in all.iter().enumerate() {
+            assert!(formulas.directive(format!("= {text}").as_bytes(), Some(i as u32)).unwrap());
+        }
+        assert!(formulas.directive(b"7@ 18446744073709551615:u64", None).unwrap());
+        let again = Formulas::from_text(formulas.to_text().as_bytes()).unwrap();
+        assert_eq!(again.of.len(), 4);
+        for (one, two) in formulas.of.iter().zip(&again.of) {
+            let value = |formulas: &Formulas, expr| formulas.dag.evaluate(expr, &|read| Some(i64::from(read) + 100));
+            assert_eq!((one.0, one.1, value(&formulas, one.2)), (two.0, two.1, value(&again, two.2)));
+        }
+        assert!(Formulas::from_text(b"what?").is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let why = |text: &str| Formulas::default().parse(text).unwrap_err().to_string();
+        assert_eq!(why("(add r0)"), "bad formula: expected 2 operands, found 1");
+        assert_eq!(why("(add r0:i8 1)"), "bad formula: the operands' types do not fit");
+        assert_eq!(why("(pow r0 2)"), "bad formula: unknown operator \"pow\"");
+        assert_eq!(why("r0:i65"), "bad formula: unknown type \"i65\"; expected i1 to i64, u1 to u64, bool, f32 or f64");
+        assert_eq!(why("(add r0 1"), "bad formula: expected an expression or ), found the end");
+        assert_eq!(why("1 2"), "bad formula: expected the end of the formula, found \"2\"");
+        assert_eq!(why("$t"), "bad formula: $t has no meaning yet");
+        assert_eq!(why(&"(neg ".repeat(10_000)), "bad formula: expected an expression or ), found the end");
+    }
+}
