@@ -47,7 +47,8 @@ fn commands() -> Vec<String> {
 
 /// The long options of a help page, with the names of their values.
 fn options(help: &str) -> BTreeSet<String> {
-    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    // Possible values of an option stand behind a dash and a blank.
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
     let long = lines.filter_map(|line| line.find("--").map(|at| &line[at..]));
     let words = long.map(|line| line.split("  ").next().unwrap_or(line).replace(['<', '>'], "").trim().to_owned());
     words.filter(|option| option != "--help").collect()
