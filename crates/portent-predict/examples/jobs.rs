@@ -8,9 +8,10 @@ use portent_predict::{BugKind, Control, Options, predict};
 use portent_trace::Trace;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Two threads take a lock in turn and write beside it: races in every window.
+/// Two threads take a lock in turn, and one reads beside it what the other wrote: reads that could see something else, in
+/// every window.
 fn run(rounds: usize) -> String {
-    (0..rounds).map(|_| "T1|w(x)|1\nT1|acq(l)|2\nT1|rel(l)|3\nT2|acq(l)|4\nT2|rel(l)|5\nT2|w(x)|6\n").collect()
+    (0..rounds).map(|_| "T1|w(x)|1\nT1|acq(l)|2\nT1|rel(l)|3\nT2|acq(l)|4\nT2|rel(l)|5\nT2|r(x)|6\n").collect()
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let control = Control { progress: Some(&progress), ..Control::default() };
     let found = |jobs: usize| {
-        let options = Options { kinds: vec![BugKind::Race], window: 8, jobs, ..Options::default() };
+        let options = Options { kinds: vec![BugKind::Nondeterminism], window: 8, jobs, ..Options::default() };
         let findings = predict(&trace, &options, &control).findings;
         findings.into_iter().map(|finding| (finding.id, finding.instances)).collect::<Vec<_>>()
     };

@@ -86,6 +86,6 @@ fn the_threads_of_a_prediction_have_no_races_and_no_deadlocks() {
     let said = text(&checked);
     assert_eq!(checked.status.code(), Some(0), "{said}");
     assert!(said.contains("race: nothing found") && said.contains("deadlock: nothing found"), "{said}");
-    let threads = said.contains("1 findings; with three threads 1");
+    let threads = said.contains("2 findings; with three threads 2");
     assert!(threads, "the program itself says what it found: {said}");
 }

@@ -217,7 +217,8 @@ impl Tier {
         }
         let why = sweeper.stop.why().unwrap_or(Why::Window);
         let kinds = BugKind::ALL.into_iter().filter(|&kind| kind != BugKind::Nondeterminism);
-        let shown = kinds.filter(|&kind| open[kind as usize] > 0 || !self.complete[kind as usize]);
+        let asked = kinds.filter(|kind| sweeper.options.kinds.contains(kind));
+        let shown = asked.filter(|&kind| open[kind as usize] > 0 || !self.complete[kind as usize]);
         let incomplete = shown.map(|kind| Incomplete {
             kind,
             events: None,
