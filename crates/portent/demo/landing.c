@@ -1,6 +1,6 @@
 /* A property broken: landing without permission
- * The tower permits the landing, the pilot looks, and lands. The radio check, meanwhile, withdraws the
- * permission: nothing is torn and no two accesses race, but the plane can land after it was withdrawn.
+ * The tower permits the landing, the pilot looks, and lands. Meanwhile the radio check withdraws the
+ * permission: nothing is torn, no two accesses race, but the plane can land after it was withdrawn.
  */
 #include <pthread.h>
 #include <stdatomic.h>
