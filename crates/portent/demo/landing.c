@@ -1,5 +1,5 @@
 /* A property broken: landing without permission
- * The tower permits the landing, the pilot looks, and lands. Meanwhile the radio check withdraws the
+ * The tower permits the landing; the pilot looks and lands. Meanwhile the radio check withdraws the
  * permission: nothing is torn, no two accesses race, but the plane can land after it was withdrawn.
  */
 #include <pthread.h>
