@@ -77,7 +77,7 @@ fn the_threads_of_a_prediction_have_no_races_and_no_deadlocks() {
     assert!(built.status.success(), "{}", text(&built));
     let checked = Command::new(env!("CARGO_BIN_EXE_portent"))
         .current_dir(&directory)
-        .args(["check", "--kind", "race,deadlock", "--runs", "2", "--"])
+        .args(["check", "--kind", "race,deadlock", "--budget", "60", "--"])
         .arg(directory.join("target").join(TARGET).join("debug/examples/jobs"))
         .env("NO_COLOR", "1")
         .env("PORTENT_CACHE", directory.join("cache"))
