@@ -82,31 +82,37 @@ fn compare(trace: &Trace, model: Model, words: &[Vec<EventId>], source: &str, st
 }
 
 fn run(pairs: u64, first_seed: u64) {
-    for model in [Model::Sync, Model::Reads] {
-        let shapes: Vec<TinyShape> = TinyShape::all().collect();
-        let mut count = Count::default();
-        let mut seed = first_seed;
-        while count.pairs < pairs {
-            seed += 1;
-            let mut shape = shapes[(seed % shapes.len() as u64) as usize].clone();
-            shape.events = shape.events.min(6 + (seed / 7 % 5) as u32);
-            // Values mostly; without them most comparisons are unknown.
-            shape.values = !seed.is_multiple_of(5);
-            let trace = tiny(seed, &shape);
-            let Some(words) = brute::longest_reorderings(&trace, model, MOST) else {
-                count.skipped += 1;
-                continue;
-            };
-            for property in 0..8 {
-                let source = random_property(seed * 16 + property, trace.names());
-                let story = tiny_std(seed, &shape);
-                compare(&trace, model, &words, &source, &story, &mut count);
-            }
+    std::thread::scope(|scope| {
+        for model in [Model::Sync, Model::Reads] {
+            scope.spawn(move || run_in(model, pairs, first_seed));
         }
-        println!("{model:5}: {count:?}");
-        assert!(count.broken * 10 > count.pairs && count.broken * 10 < count.pairs * 9, "{count:?}");
-        assert!(count.unknown * 50 > count.pairs, "{count:?}");
+    });
+}
+
+fn run_in(model: Model, pairs: u64, first_seed: u64) {
+    let shapes: Vec<TinyShape> = TinyShape::all().collect();
+    let mut count = Count::default();
+    let mut seed = first_seed;
+    while count.pairs < pairs {
+        seed += 1;
+        let mut shape = shapes[(seed % shapes.len() as u64) as usize].clone();
+        shape.events = shape.events.min(6 + (seed / 7 % 5) as u32);
+        // Values mostly; without them most comparisons are unknown.
+        shape.values = !seed.is_multiple_of(5);
+        let trace = tiny(seed, &shape);
+        let Some(words) = brute::longest_reorderings(&trace, model, MOST) else {
+            count.skipped += 1;
+            continue;
+        };
+        for property in 0..8 {
+            let source = random_property(seed * 16 + property, trace.names());
+            let story = tiny_std(seed, &shape);
+            compare(&trace, model, &words, &source, &story, &mut count);
+        }
     }
+    println!("{model:5}: {count:?}");
+    assert!(count.broken * 10 > count.pairs && count.broken * 10 < count.pairs * 9, "{count:?}");
+    assert!(count.unknown * 50 > count.pairs, "{count:?}");
 }
 
 #[test]
