@@ -30,6 +30,17 @@ pub fn check(trace: &Trace, model: Model, goal: &Goal, witness: &Schedule) -> Re
     Checker::new(trace).check(model, goal, witness)
 }
 
+/// What an access reads and writes in a reordering, where that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// The access.
+    pub event: EventId,
+    /// What it reads.
+    pub read: Option<i64>,
+    /// What it writes.
+    pub written: Option<i64>,
+}
+
 /// What the checker knows of a trace before it sees a schedule.
 pub struct Checker<'t> {
     trace: &'t Trace,
@@ -146,6 +157,24 @@ impl<'t> Checker<'t> {
             replay.execute(thread, None, step).map_err(|why| Rejected { step, why })?;
         }
         Ok(events)
+    }
+
+    /// What the accesses of a reordering in `values` read and write, in its order.
+    pub fn numbers(&self, schedule: &Schedule) -> Result<Vec<Numbers>, Rejected> {
+        let mut replay = Replay::new(self, Model::Values);
+        let mut all = Vec::new();
+        for (step, thread) in (0..).zip(schedule.steps()) {
+            let next = (thread.index() < self.program.len()).then(|| replay.next(thread)).flatten();
+            let access = next.and_then(|event| Some((event, self.trace.op(event), self.trace.op(event).variable()?)));
+            let known = |replay: &Replay<'_, '_>, x: VarId| replay.content(x).filter(|_| !replay.doubtful[x.index()]);
+            let read = access.filter(|(_, op, _)| op.reads()).and_then(|(.., x)| known(&replay, x));
+            replay.execute(thread, None, step).map_err(|why| Rejected { step, why })?;
+            if let Some((event, op, x)) = access {
+                let written = if op.writes() { known(&replay, x) } else { None };
+                all.push(Numbers { event, read, written });
+            }
+        }
+        Ok(all)
     }
 
     /// Whether the goal's events are of the right kind at all.

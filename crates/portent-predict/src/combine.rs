@@ -126,6 +126,7 @@ pub(crate) fn findings(
             goal: Some(goal),
             witness: Some(Witness { schedule, steps }),
             property: None,
+            other_branch: None,
         });
     }
     found

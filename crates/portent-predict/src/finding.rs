@@ -3,6 +3,7 @@
 use crate::facts::Facts;
 use portent_order::{Goal, Model, Schedule, Writer};
 use portent_trace::{EventId, LocId, Op, ThreadId, Trace, VarId};
+use std::sync::Arc;
 
 /// The kinds of bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,7 +98,7 @@ pub struct Place {
     pub role: Role,
     /// Who; nobody for initial and final values.
     pub thread: Option<ThreadId>,
-    /// The number of the input event; `None` for initial and final values.
+    /// The number of the input event; `None` for initial and final values, and on the other side of a branch.
     pub event: Option<u32>,
     /// What is done: the name of an operation, `initial` or `final`.
     pub op: &'static str,
@@ -159,6 +160,8 @@ pub struct Flags {
     pub same_value: bool,
     /// Both accesses hold a common lock: the order is open, but not by accident (nondeterminism).
     pub under_lock: bool,
+    /// A branch of the recorded run must go the other way first.
+    pub needs_other_branch: bool,
 }
 
 impl Flags {
@@ -169,6 +172,7 @@ impl Flags {
             ("relaxed_only", self.relaxed_only),
             ("same_value", self.same_value),
             ("under_lock", self.under_lock),
+            ("needs_other_branch", self.needs_other_branch),
         ]
         .into_iter()
         .filter_map(|(name, set)| set.then_some(name))
@@ -180,6 +184,7 @@ impl Flags {
             relaxed_only: self.relaxed_only && other.relaxed_only,
             same_value: self.same_value && other.same_value,
             under_lock: self.under_lock && other.under_lock,
+            needs_other_branch: self.needs_other_branch && other.needs_other_branch,
         }
     }
 }
@@ -254,6 +259,36 @@ pub struct Finding {
     pub witness: Option<Witness>,
     /// The property, for violations of one.
     pub property: Option<Violated>,
+    /// The branch that must go the other way; goal, places and witness are then of its trace.
+    pub other_branch: Option<OtherBranch>,
+}
+
+/// A branch that a finding needs to go another way than it did, and what makes it.
+#[derive(Clone, Debug)]
+pub struct OtherBranch {
+    /// The trace in which it does. Its events from `first` on are the other side's, and came from no input event.
+    pub trace: Arc<Trace>,
+    /// The first event of the other side.
+    pub first: usize,
+    /// The branch, in both traces.
+    pub branch: EventId,
+    /// Which way it goes now.
+    pub outcome: bool,
+    /// Where the other side was seen: the input event of another branch. `None` if it was recorded with the branch.
+    pub seen: Option<u32>,
+    /// What the branch depends on.
+    pub reads: Vec<Decisive>,
+}
+
+/// A read that a branch depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decisive {
+    /// The read.
+    pub read: EventId,
+    /// What it saw in the trace.
+    pub was: Option<i64>,
+    /// What it sees now.
+    pub is: Option<i64>,
 }
 
 /// Why something was not examined.
@@ -269,6 +304,8 @@ pub enum Why {
     Width,
     /// A value that decides is not in the trace.
     Values,
+    /// Branches that were not taken the other way: more than are tried.
+    Branches,
 }
 
 impl Why {
@@ -280,6 +317,7 @@ impl Why {
             Why::Interrupted => "interrupted",
             Why::Width => "width",
             Why::Values => "values",
+            Why::Branches => "branches",
         }
     }
 }

@@ -139,6 +139,7 @@ mod tests {
             goal: Some(goal),
             witness: None,
             property: None,
+            other_branch: None,
         }
     }
 

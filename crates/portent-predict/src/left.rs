@@ -68,7 +68,7 @@ impl Left {
     pub(crate) fn entry(&self, kind: BugKind, count: u128, why: Why) -> Incomplete {
         let what = match why {
             Why::Window => format!("{} candidates whose events fit in no window", kind.name()),
-            Why::Budget | Why::Width | Why::Values => {
+            Why::Budget | Why::Width | Why::Values | Why::Branches => {
                 format!("{} candidates not examined within the budget", kind.name())
             }
             Why::Interrupted => format!("{} candidates not examined before the interruption", kind.name()),

@@ -32,6 +32,7 @@ pub mod lattice;
 mod left;
 mod nondeterminism;
 mod observed;
+mod other_branch;
 mod pane;
 mod predict;
 mod property;
@@ -42,7 +43,8 @@ mod sweep;
 pub mod syncp;
 
 pub use finding::{
-    BugKind, Evidence, Finding, Flags, Form, Incomplete, MayRead, Place, Role, Violated, Why, Witness, WitnessType,
+    BugKind, Decisive, Evidence, Finding, Flags, Form, Incomplete, MayRead, OtherBranch, Place, Role, Violated, Why,
+    Witness, WitnessType,
 };
 pub use observed::by_happens_before;
 pub use predict::{Control, Options, Prediction, Stats, predict};

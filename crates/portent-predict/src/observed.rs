@@ -56,6 +56,7 @@ fn observed_races(trace: &Trace, model: Option<Model>, wanted: impl Fn(&hb::Unor
                 goal: None,
                 witness: None,
                 property: None,
+                other_branch: None,
             }
         });
         finding.instances += 1;

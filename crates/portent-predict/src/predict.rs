@@ -15,6 +15,7 @@ use crate::far;
 use crate::finding::{BugKind, Finding, Incomplete, MayRead, Why};
 use crate::left::{Left, spans};
 use crate::observed::relaxed_races;
+use crate::other_branch;
 use crate::property::PropertyTold;
 use crate::stream::{Streamed, Tier};
 use crate::sweep::{Open, Stop, Sweeper, Task};
@@ -161,7 +162,9 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
         // A group that has a finding is not asked about again.
         groups.values_mut().filter(|group| streams(BugKind::of(&group.goal))).for_each(|group| group.exact = false);
     }
+    let known = groups.keys().cloned().collect();
     prediction.findings = findings(&facts, options.model, groups, &mut prediction.incomplete);
+    other_branch::examine(&facts, options, &stop, known, &mut prediction);
     prediction.incomplete.sort_by_key(|entry| (entry.kind, entry.why, entry.events.is_none(), entry.events.clone()));
     if options.kinds.contains(&BugKind::Race) {
         let relaxed = relaxed_races(&facts, options.model, &prediction.findings);

@@ -309,6 +309,7 @@ fn findings(
             goal: None,
             witness: Some(Witness { schedule: way.schedule.clone(), steps }),
             property: Some(explain(trace, bound, &way, &run)),
+            other_branch: None,
         });
     }
     found

@@ -3,7 +3,7 @@
 use crate::report::{Report, Sourced, Spot, Story, Verdict};
 use crate::words::escaped_json;
 use portent_order::Model;
-use portent_predict::{Incomplete, PropertyTold};
+use portent_predict::{Decisive, Incomplete, OtherBranch, PropertyTold};
 use portent_trace::Trace;
 use serde::Serialize;
 
@@ -68,6 +68,30 @@ struct FindingJson<'a> {
     replay: Option<ReplayJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     property: Option<ViolatedJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_branch: Option<BranchJson<'a>>,
+}
+
+/// A branch that must go the other way. Events of its other side have numbers from the end of the trace on.
+#[derive(Serialize)]
+struct BranchJson<'a> {
+    thread: &'a str,
+    event: u32,
+    location: String,
+    /// Which way it goes now.
+    outcome: bool,
+    /// The branch that showed what follows; null if that was recorded with this one.
+    seen: Option<u32>,
+    reads: Vec<DecisiveJson>,
+}
+
+/// A read that a branch depends on.
+#[derive(Serialize)]
+struct DecisiveJson {
+    event: u32,
+    object: String,
+    was: Option<i64>,
+    is: Option<i64>,
 }
 
 /// The property that a finding breaks.
@@ -216,6 +240,25 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
             source: &property.source,
             assumes: &property.assumes,
         }),
+        other_branch: finding.other_branch.as_ref().map(|other| branch(trace, other)),
+    }
+}
+
+fn branch<'a>(trace: &'a Trace, other: &OtherBranch) -> BranchJson<'a> {
+    let event = trace.event(other.branch);
+    let read = |decisive: &Decisive| DecisiveJson {
+        event: trace.input_index(decisive.read),
+        object: trace.op(decisive.read).variable().map_or_else(String::new, |x| trace.variable_name(x).into_owned()),
+        was: decisive.was,
+        is: decisive.is,
+    };
+    BranchJson {
+        thread: trace.names().thread(event.thread),
+        event: trace.input_index(other.branch),
+        location: trace.names().location(event.loc).to_string(),
+        outcome: other.outcome,
+        seen: other.seen,
+        reads: other.reads.iter().map(read).collect(),
     }
 }
 

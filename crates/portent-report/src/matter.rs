@@ -31,6 +31,8 @@ pub enum Matter {
     Meeting,
     /// The breaking order switches threads before or after it.
     Switch,
+    /// It is a branch that goes the other way, or a read that decides it.
+    Branch,
 }
 
 /// The events that matter. `tail` is the breaking order after its beginning, which is as observed.
@@ -45,6 +47,10 @@ pub(crate) fn matters(run: &Run, story: &Story, tail: &[EventId]) -> BTreeMap<Ev
     };
     if let Some(property) = &story.finding.property {
         property.saw.iter().for_each(|&event| add(event, Matter::Writer));
+    }
+    if let Some(other) = &story.finding.other_branch {
+        add(other.branch, Matter::Branch);
+        other.reads.iter().for_each(|decisive| add(decisive.read, Matter::Branch));
     }
     for &goal in &goals {
         let circumstance = run.circumstances.of(goal);

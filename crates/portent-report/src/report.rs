@@ -274,17 +274,34 @@ impl Report {
                 self.reads_from.push(row);
             }
         }
-        if prediction.findings.is_empty() {
+        let (here, mut elsewhere): (Vec<Finding>, Vec<Finding>) =
+            prediction.findings.into_iter().partition(|finding| finding.other_branch.is_none());
+        self.tell(trace, here, extras);
+        // Each branch that goes the other way is a trace of its own.
+        while let Some(other) = elsewhere.first().and_then(|finding| Some(finding.other_branch.as_ref()?.trace.clone()))
+        {
+            let is_of = |finding: &mut Finding| {
+                finding.other_branch.as_ref().is_some_and(|branch| Arc::ptr_eq(&branch.trace, &other))
+            };
+            let of_branch: Vec<Finding> = elsewhere.extract_if(.., is_of).collect();
+            self.tell(other, of_branch, extras);
+        }
+        // Stable: within a kind, findings of earlier rounds come first, each round's in the order of the trace.
+        self.stories.sort_by_key(|story| (story.finding.kind, story.finding.form));
+    }
+
+    fn tell(&mut self, trace: Arc<Trace>, findings: Vec<Finding>, extras: &Extras) {
+        if findings.is_empty() {
             return;
         }
-        let goals: Vec<_> = prediction.findings.iter().map(|finding| goal_events(&trace, finding)).collect();
+        let goals: Vec<_> = findings.iter().map(|finding| goal_events(&trace, finding)).collect();
         let circumstances = Circumstances::gather(&trace, goals.iter().flatten().map(|(_, event)| *event));
-        let racy = tsan::racy_variables(&trace, &prediction.findings);
+        let racy = tsan::racy_variables(&trace, &findings);
         let run = Run { lookup: Lookup::new(&trace), trace, circumstances };
         // Ids are unique within a prediction.
         let earlier: HashMap<String, usize> =
             self.stories.iter().enumerate().map(|(at, story)| (story.finding.id.clone(), at)).collect();
-        for (finding, goals) in prediction.findings.into_iter().zip(goals) {
+        for (finding, goals) in findings.into_iter().zip(goals) {
             let story = self.story(&run, finding, goals, &racy, extras);
             match earlier.get(&story.finding.id).map(|&at| &mut self.stories[at]) {
                 Some(known) if story.verdict.rank() < known.verdict.rank() => {
@@ -296,8 +313,6 @@ impl Report {
             }
         }
         self.runs.push(run);
-        // Stable: within a kind, findings of earlier rounds come first, each round's in the order of the trace.
-        self.stories.sort_by_key(|story| (story.finding.kind, story.finding.form));
     }
 
     fn story(

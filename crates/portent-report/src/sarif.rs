@@ -275,6 +275,7 @@ fn flow_location(report: &Report, at: usize, moment: &Moment) -> Value {
         Matter::Goal(Role::Waiting) => ("essential", &["acquire", "lock", "danger"]),
         Matter::Goal(_) => ("essential", &["memory", "danger"]),
         Matter::Writer => ("important", &["memory", "value"]),
+        Matter::Branch => ("important", &["branch"]),
         Matter::Lock if moment.what.starts_with("acquire") => ("important", &["acquire", "lock"]),
         Matter::Lock => ("important", &["release", "lock"]),
         Matter::Fork | Matter::Meeting | Matter::Switch => ("unimportant", &["unknown"]),

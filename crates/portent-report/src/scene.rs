@@ -5,8 +5,9 @@
 
 use crate::matter::{Matter, matters};
 use crate::report::{Run, Story};
-use portent_order::{Goal, Schedule};
+use portent_order::{Checker, Goal, Model, Numbers, Schedule};
 use portent_trace::{EventId, Op, Trace, VarId};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Events of an order that are expanded.
@@ -59,6 +60,8 @@ pub(crate) struct Scene {
     pub(crate) matters: BTreeMap<EventId, Matter>,
     /// What the goal's reads see in the breaking order, where that is known and no longer what they saw.
     pub(crate) sees: BTreeMap<EventId, Option<EventId>>,
+    /// By formulas: what accesses read or, if they write, write in the breaking order.
+    pub(crate) computed: Option<FxHashMap<EventId, Option<i64>>>,
 }
 
 impl Scene {
@@ -70,8 +73,11 @@ impl Scene {
         let mut scene = Scene { matters: matters(run, story, &tail), ..Scene::default() };
         if witness.is_some() {
             scene.add_what_reads_see(run, story, begin, &tail);
+            scene.computed = witness.and_then(|schedule| computed(trace, story, schedule));
         }
         let last = scene.matters.keys().next_back().map_or(begin, |last| last.index() + 1);
+        // The other side of a branch was not observed.
+        let last = last.min(story.finding.other_branch.as_ref().map_or(usize::MAX, |other| other.first));
         let first = if witness.is_some() { begin.min(last) } else { 0 };
         let first = first.max(last.saturating_sub(LONGEST));
         scene.observed = Sequence {
@@ -121,6 +127,9 @@ impl Scene {
 
     /// The value of an event in the breaking order, where it is known.
     pub(crate) fn breaking_value(&self, trace: &Trace, event: EventId) -> Option<i64> {
+        if let Some(computed) = &self.computed {
+            return computed.get(&event).copied().unwrap_or_else(|| trace.value(event));
+        }
         match (self.sees.get(&event), trace.op(event)) {
             // What it would write is computed from what it reads.
             (Some(_), Op::Update(..)) => None,
@@ -128,6 +137,14 @@ impl Scene {
             (None, _) => trace.value(event),
         }
     }
+}
+
+/// What accesses read or write in a witness, where formulas tell.
+fn computed(trace: &Trace, story: &Story, schedule: &Schedule) -> Option<FxHashMap<EventId, Option<i64>>> {
+    trace.symbols().filter(|_| story.finding.model == Some(Model::Values))?;
+    let numbers = Checker::new(trace).numbers(schedule).ok()?;
+    let value = |n: &Numbers| if trace.op(n.event).writes() { n.written } else { n.read };
+    Some(numbers.iter().map(|numbers| (numbers.event, value(numbers))).collect())
 }
 
 /// How many events of the observed order a schedule begins with, and its events after them.

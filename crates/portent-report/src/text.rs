@@ -133,6 +133,13 @@ pub fn summary(report: &Report) -> String {
                 why.name(),
                 counted(entry.count, "group")
             ),
+            (None, Why::Branches) => {
+                format!(
+                    "not examined (branches): {} that did not go the other way
+",
+                    counted(entry.count, "branch")
+                )
+            }
             (Some(_), why) => format!("not decided ({}): {}\n", why.name(), line(&entry.what)),
             (None, Why::Window) => {
                 format!("not examined (window): {number} of kind {kind} whose events fit in no window\n")

@@ -28,9 +28,12 @@ impl Tsan {
             Tsan::MayWarn => "may_warn",
         }
     }
-    /// In a sentence, about a finding of this kind and round.
-    pub(crate) fn sentence(self, kind: BugKind, round: Option<u32>) -> &'static str {
-        match (self, kind) {
+    /// In a sentence, about a finding of this round.
+    pub(crate) fn sentence(self, finding: &Finding, round: Option<u32>) -> &'static str {
+        match (self, finding.kind) {
+            (Tsan::Silent | Tsan::MayWarn, _) if finding.other_branch.is_some() => {
+                "would stay silent on this run, in which this code did not run."
+            }
             (Tsan::Silent, BugKind::Race) if is_later(round) => {
                 "would stay silent on the recorded run, in which this code did not run."
             }
@@ -71,6 +74,7 @@ pub(crate) fn verdict(trace: &Trace, finding: &Finding, racy: &Racy, round: Opti
         _ => None,
     };
     match (finding.kind, finding.form) {
+        _ if finding.other_branch.is_some() => Tsan::Silent,
         (BugKind::Race, _) if finding.flags.beyond_hb || is_later(round) => Tsan::Silent,
         (BugKind::Race, _) => Tsan::Reports,
         (BugKind::Deadlock, Some(Form::LostWakeup)) => Tsan::Silent,

@@ -3,7 +3,7 @@
 use crate::circumstances::{Circumstances, Held};
 use crate::report::{At, Spot};
 use crate::words::list;
-use portent_predict::{BugKind, Finding, Form, Role};
+use portent_predict::{BugKind, Finding, Form, OtherBranch, Role};
 use portent_trace::{EventId, Op, Trace};
 
 /// What a telling needs.
@@ -31,6 +31,10 @@ pub(crate) fn sentences(
         (BugKind::Atomicity, _) => teller.atomicity(),
         (BugKind::Nondeterminism, _) => teller.nondeterminism(),
         (BugKind::Property, _) => teller.property(),
+    };
+    let text = match &finding.other_branch {
+        Some(other) => format!("{text} {}", teller.other_branch(other)),
+        None => text,
     };
     crate::words::line(&text)
 }
@@ -83,6 +87,33 @@ impl Teller<'_> {
         {
             text.push_str(&format!(" Whoever is later decides whether {one} or {other} is left."));
         }
+        text
+    }
+
+    /// What must go another way than it did, and how that comes.
+    fn other_branch(&self, other: &OtherBranch) -> String {
+        let trace = self.trace;
+        let at = |event: EventId| At::of(trace, trace.event(event).loc).text;
+        let who = trace.names().thread(trace.thread(other.branch));
+        let outcome = if other.outcome { "hold" } else { "not hold" };
+        let reads = other.reads.iter().map(|decisive| {
+            let variable =
+                trace.op(decisive.read).variable().map_or_else(String::new, |x| trace.variable_name(x).into_owned());
+            let value = |value: Option<i64>| value.map_or_else(|| "?".into(), |value| value.to_string());
+            match decisive.was == decisive.is {
+                true => format!("{variable} = {}", value(decisive.is)),
+                false => format!("{variable} = {} instead of {}", value(decisive.is), value(decisive.was)),
+            }
+        });
+        let reads: Vec<String> = reads.collect();
+        let mut text = format!("For that, the condition of {who}'s branch at {} must {outcome}", at(other.branch));
+        if !reads.is_empty() {
+            text.push_str(&format!(", as when {who} reads {}", list(&reads)));
+        }
+        text.push_str(&match other.seen {
+            Some(seen) => format!("; what it does then was seen after the same branch at event {seen}."),
+            None => ".".into(),
+        });
         text
     }
 

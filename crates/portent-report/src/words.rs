@@ -19,7 +19,7 @@ pub fn count(n: u64) -> String {
 pub fn counted(n: u64, noun: &str) -> String {
     let plural = match noun {
         _ if n == 1 => "",
-        "switch" => "es",
+        "switch" | "branch" => "es",
         _ => "s",
     };
     format!("{} {noun}{plural}", count(n))

@@ -11,6 +11,7 @@ use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{FunctionBlocks, Layout, Lowering};
 use crate::names::{Names, ObjectClass};
 use crate::symbolic::Symbols;
+use crate::symbolic::side::resolve;
 use std::borrow::Cow;
 
 /// A wait that a notify ended.
@@ -288,9 +289,18 @@ impl Trace {
         let tokens = lowering.tokens();
         let mut trace = Self::assemble(batch, source.take_names(), lowering.into_layout(), inputs, tokens);
         if let Some(formulas) = source.take_formulas()? {
-            trace.symbols = Some(Box::new(Symbols::bind(formulas, &trace)?));
+            let sides = resolve(&formulas.sides, &mut trace.names, trace.layout.is_identity())?;
+            trace.symbols = Some(Box::new(Symbols::bind(formulas, sides, &trace)?));
         }
         Ok(trace)
+    }
+
+    /// A trace of the same names with other events, of which the last `added` came from no input event.
+    pub(crate) fn rewritten(&self, batch: Batch, added: u64, symbols: Symbols) -> Trace {
+        let (names, layout) = (self.names.clone(), self.layout.clone());
+        let mut trace = Self::assemble(batch, names, layout, self.inputs + added, self.tokens);
+        trace.symbols = Some(Box::new(symbols));
+        trace
     }
 
     /// Parses STD text; for tests, examples and small tools.

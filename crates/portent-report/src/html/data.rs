@@ -314,7 +314,7 @@ fn finding<'a>(
         flags: finding.flags.names().collect(),
         pattern: finding.pattern,
         why: &story.why,
-        tsan: format!("ThreadSanitizer {}", story.tsan.sentence(finding.kind, story.round)),
+        tsan: format!("ThreadSanitizer {}", story.tsan.sentence(finding, story.round)),
         command: story.command.as_deref(),
         witness: finding.witness.as_ref().map(|witness| (witness.events(), witness.switches())),
         places: story.places.iter().map(|place| place_data(place, story, number)).collect(),
@@ -342,7 +342,7 @@ fn place_data<'a>(place: &'a Spot, story: &Story, number: &dyn Fn(EventId) -> Op
         value: place.value.map(|value| value.to_string()),
         at: at.map(|at| at.text.as_str()),
         function: at.and_then(|at| at.function.as_deref()),
-        event: place.event.and_then(|_| goals.nth(nth)).and_then(|(_, event)| number(*event)),
+        event: place.thread.and_then(|_| goals.nth(nth)).and_then(|(_, event)| number(*event)),
     }
 }
 
@@ -363,5 +363,6 @@ fn matter_name(matter: Matter) -> &'static str {
         Matter::Fork => "fork",
         Matter::Meeting => "meeting",
         Matter::Switch => "switch",
+        Matter::Branch => "branch",
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn block(report: &Report, story: &Story, look: &Look, full: bool) -> 
         say("memory", &format!("allocated at {}", line(site)));
     }
     if full {
-        say("tsan", &format!("ThreadSanitizer {}", story.tsan.sentence(story.finding.kind, story.round)));
+        say("tsan", &format!("ThreadSanitizer {}", story.tsan.sentence(&story.finding, story.round)));
     }
     if let Some(replayed) = &story.replayed {
         let showed = replayed.showed.as_ref().map_or_else(String::new, |showed| format!(": {}", line(showed)));

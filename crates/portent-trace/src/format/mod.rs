@@ -16,6 +16,7 @@ pub use create::{TraceSink, create, create_on};
 pub use open::{OpenOptions, open, open_stdin, open_stream};
 #[cfg(feature = "parquet")]
 pub use parquet::ParquetWriter;
+pub(crate) use std_read::parse_call;
 pub use std_read::{LINE_LIMIT, StdReader};
 pub use std_write::{Dialect, StdWriter};
 

@@ -169,7 +169,11 @@ impl<R: Read> InputSource for StdReader<R> {
         std::mem::take(&mut self.names)
     }
     fn take_formulas(&mut self) -> Result<Option<Formulas>, TraceError> {
-        Ok(self.formulas.take().map(|formulas| *formulas).filter(|formulas| !formulas.of.is_empty()))
+        Ok(self
+            .formulas
+            .take()
+            .map(|formulas| *formulas)
+            .filter(|formulas| !formulas.of.is_empty() || !formulas.sides.is_empty()))
     }
     fn progress(&self) -> Progress {
         Progress { done: self.bytes, total: self.total }
@@ -249,8 +253,9 @@ fn line_location(names: &mut Names, line: u64) -> Result<LocId, Problem> {
     }
 }
 
+/// An operation and its object: `w(x)`.
 #[inline]
-fn parse_call(names: &mut Names, call: &[u8]) -> Result<(InputOp, u32), Problem> {
+pub(crate) fn parse_call(names: &mut Names, call: &[u8]) -> Result<(InputOp, u32), Problem> {
     let (op, argument) = match call.iter().position(|&byte| byte == b'(') {
         None => (call, None),
         Some(open) => match &call[open + 1..] {

@@ -245,6 +245,33 @@ impl Dag {
         reads
     }
 
+    /// The expression with the numbers of its reads moved; `None` if one of them would be negative.
+    pub(crate) fn shifted(&mut self, expr: ExprId, by: i64) -> Option<ExprId> {
+        if by == 0 {
+            return Some(expr);
+        }
+        let mut moved: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+        let mut work = vec![expr];
+        while let Some(&next) = work.last() {
+            let node = match self.node(next) {
+                Node::Read(read) => Node::Read(u32::try_from(i64::from(read) + by).ok()?),
+                Node::Apply(operator, operands) => {
+                    let before = work.len();
+                    work.extend(operands.iter().filter(|e| !moved.contains_key(e)));
+                    if work.len() > before {
+                        continue;
+                    }
+                    Node::Apply(operator, operands.map(|e| moved[&e]))
+                }
+                constant => constant,
+            };
+            let id = self.intern(node, self.type_of(next)).ok()?;
+            moved.insert(next, id);
+            work.pop();
+        }
+        moved.get(&expr).copied()
+    }
+
     /// The value of an expression as a recorded number, given what reads saw; `None` if it has none, or a read's is unknown.
     pub fn evaluate(&self, expr: ExprId, read: &impl Fn(u32) -> Option<i64>) -> Option<i64> {
         let mut values: FxHashMap<ExprId, u64> = FxHashMap::default();

@@ -3,17 +3,20 @@
 //! A formula belongs to an event: the value that a write or update wrote, the condition of a branch, the address of an
 //! access. It is an expression over the thread's reads so far. A condition or an address must come out as it did in the
 //! trace for the event to happen at all; a value that comes out differently is what later reads see. Formulas are a
-//! table beside the events (most traces have none), which readers fill and [`Symbols`] ties to kernel events.
+//! table beside the events (most traces have none), which readers fill and [`Symbols`] ties to kernel events. A branch may
+//! also have another side: what its thread would have done otherwise ([`Trace::other_side`]).
 
 mod expr;
+pub(crate) mod side;
 mod text;
 
 pub use expr::{Dag, ExprId, Node, Operator, Type, Untyped};
-pub use text::Formulas;
+pub use side::{OtherSide, SideEvent};
+pub use text::{Formulas, SideText};
 
 use crate::error::{Position, Problem, TraceError};
-use crate::event::Op;
-use crate::ids::{EventId, VarId};
+use crate::event::{Mode, Op};
+use crate::ids::{EventId, LockId, VarId};
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 
@@ -23,6 +26,7 @@ pub struct Symbols {
     dag: Dag,
     written: FxHashMap<EventId, ExprId>,
     guards: FxHashMap<EventId, Vec<(ExprId, i64)>>,
+    sides: FxHashMap<EventId, Vec<SideEvent>>,
 }
 
 impl Symbols {
@@ -39,8 +43,17 @@ impl Symbols {
         self.guards.get(&event).map_or(&[], Vec::as_slice)
     }
 
+    /// What the thread would have done had this branch gone the other way, as far as that is recorded.
+    pub fn side(&self, branch: EventId) -> Option<&[SideEvent]> {
+        self.sides.get(&branch).map(Vec::as_slice)
+    }
+
     /// Ties formulas to the events of a trace, and holds them against what it recorded.
-    pub(crate) fn bind(formulas: Formulas, trace: &Trace) -> Result<Symbols, TraceError> {
+    pub(crate) fn bind(
+        formulas: Formulas,
+        sides: Vec<(u32, SideEvent, bool)>,
+        trace: &Trace,
+    ) -> Result<Symbols, TraceError> {
         let mut symbols = Symbols { dag: formulas.dag, ..Symbols::default() };
         let mut by_event: FxHashMap<EventId, Vec<(bool, ExprId, u32)>> = FxHashMap::default();
         for (input, is_address, expr) in formulas.of {
@@ -52,7 +65,18 @@ impl Symbols {
             };
             by_event.entry(event).or_default().push((is_address, expr, input));
         }
+        let mut sides_of: FxHashMap<EventId, Vec<(u32, SideEvent)>> = FxHashMap::default();
+        for (input, mut side, located) in sides {
+            let mut events = trace.lowered(input).map(EventId::new);
+            let branch = events.next().filter(|&event| trace.op(event) == Op::Branch);
+            let branch = branch.ok_or_else(|| wrong(input, "only a branch has another side"))?;
+            if !located {
+                side.loc = trace.event(branch).loc;
+            }
+            sides_of.entry(branch).or_default().push((input, side));
+        }
         let mut reads: Vec<Vec<Option<i64>>> = vec![Vec::new(); trace.threads()];
+        let mut held: Vec<Vec<(LockId, Mode)>> = vec![Vec::new(); trace.threads()];
         let mut memory: FxHashMap<VarId, Option<i64>> = FxHashMap::default();
         for event in trace.events() {
             let seen = &mut reads[event.thread.index()];
@@ -86,6 +110,15 @@ impl Symbols {
                 } else {
                     return Err(wrong(input, "expected a write, an update or a branch"));
                 }
+            }
+            side::step(&mut held[event.thread.index()], event.op);
+            for (input, side) in sides_of.remove(&event.id).unwrap_or_default() {
+                let truth = |&(expr, _): &(ExprId, i64)| symbols.dag.type_of(expr) == Type::BOOL;
+                if !symbols.guards(event.id).first().is_some_and(truth) {
+                    return Err(wrong(input, "a branch with another side needs a condition that is true or false"));
+                }
+                let made = reads[event.thread.index()].len();
+                symbols.add_side(event.id, input, side, made, &held[event.thread.index()])?;
             }
         }
         Ok(symbols)

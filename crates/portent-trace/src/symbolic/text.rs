@@ -16,7 +16,20 @@ pub struct Formulas {
     pub dag: Dag,
     /// Input event, whether it is the address, and the expression.
     pub of: Vec<(u32, bool, ExprId)>,
+    /// Input event, and an event of the side that the branch did not take, in order.
+    pub sides: Vec<(u32, SideText)>,
     named: FxHashMap<String, ExprId>,
+}
+
+/// An event of the side that a branch did not take, as it is written: `w(x)|loc|= formula`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideText {
+    /// The operation and its object.
+    pub call: String,
+    /// Where in the source.
+    pub location: String,
+    /// What it writes, where that is known.
+    pub written: Option<ExprId>,
 }
 
 fn bad(why: impl std::fmt::Display) -> Problem {
@@ -32,6 +45,7 @@ impl Formulas {
         let (kind, rest) = match text.chars().next() {
             Some(kind @ ('=' | '@')) => (kind, text[1..].trim()),
             Some(':') if digits == 0 => (':', text[1..].trim()),
+            Some('e') if text.strip_prefix("else").is_some_and(|rest| rest.starts_with(' ')) => ('e', text[5..].trim()),
             _ => return Ok(false),
         };
         let last = match number {
@@ -46,6 +60,11 @@ impl Formulas {
             return Ok(true);
         }
         let event = last.ok_or_else(|| bad("no event stands before it"))?;
+        if kind == 'e' {
+            let side = self.parse_side(rest)?;
+            self.sides.push((event, side));
+            return Ok(true);
+        }
         let expr = self.parse(rest)?;
         self.of.push((event, kind == '@', expr));
         Ok(true)
@@ -83,6 +102,10 @@ impl Formulas {
         for &(event, is_address, expr) in &self.of {
             let _ = writeln!(text, "{event}{} $e{}", if is_address { '@' } else { '=' }, expr.0);
         }
+        for (event, side) in &self.sides {
+            let written = side.written.map_or(String::new(), |expr| format!("= $e{}", expr.0));
+            let _ = writeln!(text, "{event}else {}|{}|{written}", side.call, side.location);
+        }
         text
     }
 
@@ -95,6 +118,19 @@ impl Formulas {
             }
         }
         Ok(formulas)
+    }
+
+    /// `op(object)|location|value`, where the value is a number or `= formula`; it and the location may be missing.
+    fn parse_side(&mut self, text: &str) -> Result<SideText, Problem> {
+        let mut fields = text.splitn(3, '|').map(str::trim);
+        let mut field = || fields.next().unwrap_or_default().to_owned();
+        let (call, location, value) = (field(), field(), field());
+        let written = match value.strip_prefix('=') {
+            Some(formula) => Some(self.parse(formula)?),
+            None if value.is_empty() => None,
+            None => Some(self.atom(&value)?),
+        };
+        Ok(SideText { call, location, written })
     }
 
     fn parse(&mut self, text: &str) -> Result<ExprId, Problem> {
