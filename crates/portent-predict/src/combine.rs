@@ -136,7 +136,7 @@ pub(crate) fn findings(
 pub(crate) fn sort_and_name(trace: &Trace, findings: &mut [Finding]) {
     findings.sort_by_cached_key(|finding| {
         let events: Vec<Option<u32>> = finding.places.iter().map(|place| place.event).collect();
-        (finding.kind, finding.form, events, finding.object.clone())
+        (finding.kind, finding.form, finding.flags.needs_other_branch, events, finding.object.clone())
     });
     name_findings(trace, findings);
 }

@@ -166,6 +166,7 @@ impl Little {
             // What it is about to do, before it does it: the formulas are over what it has read so far.
             let computed = machine.computed(t);
             let step = machine.peek(t);
+            let rest = machine.rest(t);
             let (Some(did), Some(step)) = (machine.step(t, None), step) else {
                 idle += 1;
                 continue;
@@ -198,10 +199,44 @@ impl Little {
             if let Step::Branch(expr, ..) = &step {
                 let _ = writeln!(text, "#!= (ne {} 0)", expr.formula(&registers[t]));
             }
+            if let (Step::Branch(_, then, other), Did::Branch(taken)) = (&step, did) {
+                let mut todo = rest;
+                todo.append(&mut steps(if taken { other } else { then }));
+                text.push_str(&side(todo, registers[t].clone(), reads[t], at));
+            }
             run.push((t, did));
         }
         (text, run)
     }
+}
+
+/// What a thread would do up to its next branch, as the other side of the branch at a place.
+fn side(mut todo: Vec<Step>, mut registers: [String; REGISTERS], mut reads: usize, at: usize) -> String {
+    let mut text = String::new();
+    while let Some(step) = todo.pop() {
+        let line = match &step {
+            Step::Compute(register, expr) => {
+                registers[*register] = expr.formula(&registers);
+                continue;
+            }
+            Step::Branch(..) => break,
+            Step::Read(x, _) => format!("r(x{x})|{at}.else|"),
+            Step::Write(x, _) => format!("w(x{x})|{at}.else|"),
+            Step::Update(x, ..) => format!("u(x{x})|{at}.else|"),
+            Step::Acquire(lock) => format!("acq(l{lock})|{at}.else|"),
+            Step::Release(lock) => format!("rel(l{lock})|{at}.else|"),
+        };
+        if let Step::Read(_, register) | Step::Update(_, register, _) = step {
+            registers[register] = format!("r{reads}");
+            reads += 1;
+        }
+        let written = match &step {
+            Step::Write(_, expr) | Step::Update(_, _, expr) => format!("= {}", expr.formula(&registers)),
+            _ => String::new(),
+        };
+        let _ = writeln!(text, "#!else {line}{written}");
+    }
+    text
 }
 
 fn block(random: &mut Random, variables: usize, locks: usize, budget: &mut u32, depth: u32) -> Vec<Statement> {
@@ -307,6 +342,12 @@ impl Machine {
             _ => None,
         });
         computes.collect()
+    }
+    /// What a thread does after its next step, the next thing last.
+    fn rest(&self, t: usize) -> Vec<Step> {
+        let todo = &self.threads[t].todo;
+        let next = todo.iter().rposition(|step| !matches!(step, Step::Compute(..)));
+        todo[..next.unwrap_or(0)].to_vec()
     }
     fn peek(&self, t: usize) -> Option<Step> {
         self.threads[t].todo.iter().rev().find(|step| !matches!(step, Step::Compute(..))).cloned()

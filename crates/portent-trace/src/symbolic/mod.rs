@@ -68,7 +68,7 @@ impl Symbols {
         let mut sides_of: FxHashMap<EventId, Vec<(u32, SideEvent)>> = FxHashMap::default();
         for (input, mut side, located) in sides {
             let mut events = trace.lowered(input).map(EventId::new);
-            let branch = events.next().filter(|&event| trace.op(event) == Op::Branch);
+            let branch = events.find(|&event| trace.op(event) == Op::Branch);
             let branch = branch.ok_or_else(|| wrong(input, "only a branch has another side"))?;
             if !located {
                 side.loc = trace.event(branch).loc;
