@@ -26,7 +26,8 @@ fn told(trace: &Trace) -> Vec<(Option<i64>, Vec<i64>, Vec<String>)> {
         let written = symbols.written(event).and_then(value);
         let side = symbols.side(event).unwrap_or_default().iter().map(|side| {
             let at = trace.names().location(side.loc).to_string();
-            format!("{:?} at {at} = {:?}", side.op, side.written.and_then(value))
+            let object = side.op.variable().map(|x| trace.variable_name(x).into_owned());
+            format!("{} {object:?} at {at} = {:?}", side.op.name(), side.written.and_then(value))
         });
         (written, symbols.guards(event).iter().map(|&(_, value)| value).collect(), side.collect())
     };

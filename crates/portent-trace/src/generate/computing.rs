@@ -7,10 +7,12 @@
 //! so with every few batches never holds those of the whole trace.
 
 use super::random::Random;
-use crate::symbolic::{Dag, ExprId, Formulas, Operator, Type, Untyped};
+use crate::symbolic::{Dag, ExprId, Formulas, Operator, SideText, Type, Untyped};
 
 /// How many of a thread's last reads its formulas name.
 const MEMORY: usize = 3;
+/// One branch in so many says what its other side would do.
+const SIDES: u32 = 4;
 const INT: Type = Type::DEFAULT;
 const BYTE: Type = Type::Unsigned(8);
 const ORDERS: [Operator; 4] = [Operator::Lt, Operator::Le, Operator::Gt, Operator::Ge];
@@ -86,6 +88,21 @@ impl Computing {
     pub(super) fn branch(&mut self, random: &mut Random, t: u32, event: u64) {
         let made = self.maker(random, t).condition();
         self.settle(t, event, made);
+        let truth = |&(.., expr): &(u32, bool, ExprId)| self.formulas.dag.type_of(expr) == Type::BOOL;
+        if self.formulas.of.last().is_some_and(truth) && random.one_in(SIDES) {
+            self.side(random, t, event);
+        }
+    }
+
+    /// What the thread would do if its branch went the other way: an access or two.
+    fn side(&mut self, random: &mut Random, t: u32, event: u64) {
+        for _ in 0..1 + random.below(2) {
+            let x = random.below(self.known.len() as u32);
+            let written = random.one_in(2).then(|| self.maker(random, t).value().ok()).flatten();
+            let op = if written.is_some() { "w" } else { "r" };
+            let side = SideText { call: format!("{op}(x{x})"), location: format!("else.c:{x}"), written };
+            self.formulas.sides.push((event as u32, side));
+        }
     }
 
     fn maker<'m>(&'m mut self, random: &'m mut Random, t: u32) -> Maker<'m> {
