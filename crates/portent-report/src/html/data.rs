@@ -342,7 +342,7 @@ fn place_data<'a>(place: &'a Spot, story: &Story, number: &dyn Fn(EventId) -> Op
         value: place.value.map(|value| value.to_string()),
         at: at.map(|at| at.text.as_str()),
         function: at.and_then(|at| at.function.as_deref()),
-        event: place.thread.and_then(|_| goals.nth(nth)).and_then(|(_, event)| number(*event)),
+        event: place.thread.as_ref().and_then(|_| goals.nth(nth)).and_then(|(_, event)| number(*event)),
     }
 }
 
