@@ -91,35 +91,31 @@ pub fn gets_stuck(trace: &Trace, model: Model) -> bool {
 
 /// The longest reorderings: those that cannot go on, complete or not; `None` if there are more than `most`.
 pub fn longest_reorderings(trace: &Trace, model: Model, most: usize) -> Option<Vec<Vec<EventId>>> {
-    let oracle = Oracle::new(trace, model);
     let mut words = Vec::new();
-    let mut stack = vec![(oracle.start(), Vec::new())];
-    while let Some((state, word)) = stack.pop() {
-        let mut goes_on = false;
-        for thread in 0..oracle.program.len() {
-            let Some(&event) = oracle.program[thread].get(state.position[thread]) else { continue };
-            if oracle.possible(&state, event) && oracle.keeps_read(&state, event) {
-                let mut longer = word.clone();
-                longer.push(event);
-                stack.push((oracle.after(&state, event), longer));
-                goes_on = true;
-            }
-        }
+    each_reordering(trace, model, |word, goes_on| {
         if !goes_on {
-            if words.len() == most {
-                return None;
-            }
             words.push(word);
         }
-    }
-    Some(words)
+        words.len() <= most
+    });
+    (words.len() <= most).then_some(words)
 }
 
 fn words(trace: &Trace, model: Model) -> Vec<Vec<EventId>> {
-    let oracle = Oracle::new(trace, model);
     let mut words = Vec::new();
+    each_reordering(trace, model, |word, _| {
+        words.push(word);
+        true
+    });
+    words
+}
+
+/// Visits every reordering, and says whether it can go on, as long as the visitor wants more.
+fn each_reordering(trace: &Trace, model: Model, mut visit: impl FnMut(Vec<EventId>, bool) -> bool) {
+    let oracle = Oracle::new(trace, model);
     let mut stack = vec![(oracle.start(), Vec::new())];
     while let Some((state, word)) = stack.pop() {
+        let before = stack.len();
         for thread in 0..oracle.program.len() {
             let Some(&event) = oracle.program[thread].get(state.position[thread]) else { continue };
             if oracle.possible(&state, event) && oracle.keeps_read(&state, event) {
@@ -128,9 +124,10 @@ fn words(trace: &Trace, model: Model) -> Vec<Vec<EventId>> {
                 stack.push((oracle.after(&state, event), longer));
             }
         }
-        words.push(word);
+        if !visit(word, stack.len() > before) {
+            return;
+        }
     }
-    words
 }
 
 /// Every goal of a kind that the trace poses, feasible or not, in order.

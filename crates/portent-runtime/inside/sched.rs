@@ -11,10 +11,13 @@
 //!
 //! Nobody possible, nobody away, no time to wait for: that is a deadlock. It is noted, and the process ends.
 
-use crate::log::{diverged, note, op};
-use crate::plan::{goal, policy};
+mod choose;
+mod follow;
+
+use crate::log::{note, op};
+use crate::plan::policy;
 use crate::state::{Life, Pending, Thread, UnreadWrite, Wait, thread};
-use crate::{answers, condition, init, once, process, record, semaphore, signals, sys};
+use crate::{answers, condition, once, process, record, semaphore, signals, sys};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 /// Events before the scheduler looks again whether somebody else should run, where the policy prefers to stay: a thread
@@ -408,22 +411,6 @@ pub fn regain(me: &mut Thread) {
 }
 
 impl Scheduler {
-    /// Takes over the plan. Called once, before there are threads.
-    pub fn follow(&mut self, plan: &init::MappedPlan) {
-        self.policy = plan.header.policy;
-        self.random = plan.header.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        self.steps = plan.steps;
-        self.step_count = plan.header.steps as usize;
-        self.following = self.step_count > 0;
-        self.goal = plan.header.goal;
-        self.goal_threads = plan.goal_threads;
-        self.goal_count = plan.header.goal_threads as usize;
-        self.family = plan.family;
-        self.family_count = plan.header.threads as usize;
-        self.trap = plan.header.trap != 0;
-        self.pid = sys::getpid();
-    }
-
     /// A number for a new thread: as the plan knows it by its place in the family, or the next free one.
     pub fn number(&mut self, parent: u32, child: u32) -> Option<u32> {
         for id in 1..self.family_count {
@@ -483,14 +470,6 @@ impl Scheduler {
         })
     }
 
-    fn draw(&mut self) -> u64 {
-        // xorshift64*: small, and good enough to choose threads.
-        self.random ^= self.random >> 12;
-        self.random ^= self.random << 25;
-        self.random ^= self.random >> 27;
-        self.random.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
     /// Whether an operation could happen now. No side effects.
     pub fn possible(&self, who: &Thread, pending: &Pending) -> bool {
         who.signals != 0 || self.allows(who, pending)
@@ -547,143 +526,6 @@ impl Scheduler {
         self.deadlock()
     }
 
-    /// The thread of the plan's current step, or `Some(None)` if it is away; `None` where the plan has ended.
-    fn follow_plan(&mut self) -> Option<Option<u32>> {
-        loop {
-            if self.step >= self.step_count {
-                self.finish_plan();
-                return None;
-            }
-            // SAFETY: within the plan's steps.
-            let [id, events] = unsafe { *self.steps.add(self.step) };
-            let who = thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32);
-            // SAFETY: a thread of the table, under the lock.
-            let who = unsafe { &mut *who };
-            if !self.granted {
-                match who.life {
-                    Life::Unused => return self.diverge(diverged::NO_THREAD, events),
-                    Life::Done => return self.diverge(diverged::ENDED, events),
-                    _ => {}
-                }
-                // Counted from the beginning: some events follow others at once, so that it may be ahead of the last step.
-                who.planned += events;
-                who.allow(who.planned);
-                self.granted = true;
-            }
-            if who.life == Life::Done && who.events < who.until {
-                return self.diverge(diverged::ENDED, who.until - who.events);
-            }
-            if who.events >= who.until {
-                self.step += 1;
-                self.granted = false;
-                continue;
-            }
-            return match who.life {
-                Life::Away => Some(None),
-                // The plan says when the process ends.
-                _ if who.pending.wait == Wait::Exit => Some(Some(who.id)),
-                _ if self.possible(who, &who.pending) => Some(Some(who.id)),
-                _ if who.pending.deadline != 0 => {
-                    self.time_out(who);
-                    Some(Some(who.id))
-                }
-                // Whoever is away may make it possible.
-                _ if self.away > 0 => Some(None),
-                _ => self.diverge(diverged::NOT_ENABLED, who.until - who.events),
-            };
-        }
-    }
-
-    /// The thread of the current step does not come.
-    fn give_up(&mut self) {
-        if self.step < self.step_count {
-            self.diverge(diverged::NOT_ENABLED, 0);
-        }
-    }
-
-    fn diverge(&mut self, why: u64, left: u64) -> Option<Option<u32>> {
-        // SAFETY: within the plan's steps; thread numbers were bounded.
-        let (id, pending) = unsafe {
-            let id = (*self.steps.add(self.step))[0];
-            (id, (*thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32)).pending)
-        };
-        let Pending { op, address, pc, .. } = pending;
-        let told = [self.step as u64, id, left, why, u64::from(op), address as u64, pc as u64];
-        record::numbers(note::DIVERGED, &told);
-        self.following = false;
-        self.release_stops();
-        None
-    }
-
-    /// After the last step every thread of the goal stands before its event: what they are about to do is noted next. Without
-    /// a goal, this is where a debugger stops.
-    fn finish_plan(&mut self) {
-        self.following = false;
-        self.release_stops();
-        record::numbers(note::PLAN_DONE, &[self.step as u64]);
-        if self.goal != goal::NONE {
-            self.goal_seen = true;
-        } else if self.trap {
-            process::trap();
-        }
-    }
-
-    /// Stops of the plan no longer count.
-    fn release_stops(&mut self) {
-        for one in self.living() {
-            one.allow(one.events);
-        }
-    }
-
-    /// Lets goal threads that have not reached an event run up to it, notes the goal, then in a race lets the second go first.
-    fn after_goal(&mut self) -> Option<u32> {
-        if self.goal_seen {
-            // SAFETY: the plan's goal threads.
-            let goal: &[u64] = unsafe { std::slice::from_raw_parts(self.goal_threads, self.goal_count) };
-            let member = |id: u64| unsafe {
-                // SAFETY: a thread of the table, under the lock.
-                &mut *thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32)
-            };
-            for &id in goal {
-                let one = member(id);
-                if one.life == Life::Waiting && matches!(one.pending.op, op::START | op::RESUME) {
-                    one.allow(one.events);
-                    return Some(one.id);
-                }
-            }
-            self.goal_seen = false;
-            let mut told = [0u64; 6 * 16];
-            let mut filled = 0;
-            for &id in goal.iter().take(16) {
-                let one = member(id);
-                let Pending { op, address, size, pc, .. } = one.pending;
-                let possible = one.life == Life::Waiting && self.possible(one, &one.pending);
-                let line = [id, u64::from(op), address as u64, size as u64, pc as u64, u64::from(possible)];
-                told[filled..filled + 6].copy_from_slice(&line);
-                filled += 6;
-            }
-            record::numbers(note::GOAL, &told[..filled]);
-            if self.goal == goal::RACE && goal.len() == 2 {
-                self.order_after = [goal[1] as u32 + 1, goal[0] as u32 + 1];
-            }
-            if self.trap {
-                process::trap();
-            }
-        }
-        for at in 0..2 {
-            let id = std::mem::take(&mut self.order_after[at]);
-            if id != 0 {
-                // SAFETY: a thread of the table, under the lock.
-                let one = unsafe { &mut *thread(id - 1) };
-                if one.life == Life::Waiting && self.possible(one, &one.pending) {
-                    one.allow(one.events + 1);
-                    return Some(one.id);
-                }
-            }
-        }
-        None
-    }
-
     /// How long, in nanoseconds, a thread has had the token without an event, or (null) nobody has had it, as far as
     /// those who looked around know.
     fn unchanged_for(&mut self, holder: *mut Thread) -> i64 {
@@ -700,109 +542,6 @@ impl Scheduler {
     /// Whether a signal from outside may still change things: for a while, if the program handles any.
     fn waits_for_signals(&mut self) -> bool {
         signals::has_handlers() && self.unchanged_for(std::ptr::null_mut()) < LONG
-    }
-
-    fn by_policy(&mut self, asking: u32) -> Option<u32> {
-        if self.exiting && self.exit_events == 0 && self.exit_is_held() {
-            return None;
-        }
-        let mut chosen: Option<&mut Thread> = None;
-        let mut seen = 0;
-        let asker = thread(asking.min(crate::log::MAX_THREADS as u32 - 1));
-        // SAFETY: a thread of the table, or one that does not exist, whose flags are zero.
-        let yields = asking != u32::MAX && unsafe { std::mem::take(&mut (*asker).yielded) };
-        if self.policy == policy::PCT && asking != u32::MAX && (yields || self.draw().is_multiple_of(64)) {
-            // A change point: from here on everybody else goes first.
-            self.lowest -= 1;
-            // SAFETY: as above.
-            unsafe { (*asker).priority = self.lowest };
-        }
-        let stays = self.policy == policy::STAY && asking != u32::MAX && !yields;
-        let mut now = None;
-        for one in self.living() {
-            if one.life != Life::Waiting {
-                continue;
-            }
-            if !self.possible(one, &one.pending) {
-                // Its time may have come while the others only spin.
-                let late = |now: &mut Option<i64>| {
-                    *now.get_or_insert_with(|| answers::now_with(self.skipped)) - one.pending.deadline
-                };
-                let at_once = yields || (self.policy == policy::STAY && one.pending.wait == Wait::Sleep);
-                if one.pending.deadline == 0 || late(&mut now) < if at_once { 0 } else { LONG } {
-                    continue;
-                }
-            }
-            if stays && one.id == asking && one.events < one.until {
-                return Some(asking);
-            }
-            seen += 1;
-            let better = match (self.policy, &chosen) {
-                (_, None) => true,
-                (policy::RANDOM, _) => self.draw().is_multiple_of(seen),
-                (policy::PCT, Some(best)) => one.priority > best.priority,
-                // Round robin: the first after the asker in the list, else the first of all.
-                (_, Some(best)) => {
-                    let after = |id: u32| if id > asking { id } else { id.wrapping_add(1 << 20) };
-                    after(one.id) < after(best.id)
-                }
-            };
-            if better {
-                chosen = Some(one);
-            }
-        }
-        let chosen = chosen?;
-        if !self.possible(chosen, &chosen.pending) {
-            self.time_out(chosen);
-        }
-        let span = match self.policy {
-            policy::STAY => PATIENCE,
-            policy::ROUND_ROBIN => 100,
-            policy::RANDOM => 1 + self.draw() % 100,
-            _ => 1 + self.draw() % 2000,
-        };
-        chosen.allow(chosen.events + span);
-        if self.exiting {
-            self.exit_events = self.exit_events.saturating_sub(span);
-        }
-        Some(chosen.id)
-    }
-
-    /// The earliest of the waits that time ends; the virtual clocks move on to it.
-    fn by_time(&mut self) -> Option<u32> {
-        let timed = |one: &&mut Thread| one.life == Life::Waiting && one.pending.deadline != 0;
-        let first = self.living().filter(timed).min_by_key(|one| one.pending.deadline)?;
-        let ahead = first.pending.deadline - answers::now_with(self.skipped);
-        if self.away > 0 && ahead > 0 {
-            return None;
-        }
-        if self.exiting && self.exit_is_held() {
-            if self.exit_waits == 0 {
-                return None;
-            }
-            self.exit_waits -= 1;
-        }
-        self.time_out(first);
-        first.allow(first.events + PATIENCE);
-        Some(first.id)
-    }
-
-    fn time_out(&mut self, who: &mut Thread) {
-        let ahead = who.pending.deadline - answers::now_with(self.skipped);
-        self.skipped += ahead.max(0);
-        who.timed_out = true;
-    }
-
-    /// Whether somebody waits to end the process. Afterwards, while destructors of static objects run, others may have to go
-    /// on, for as long as it takes.
-    fn exit_is_held(&self) -> bool {
-        self.living().any(|one| one.life == Life::Waiting && one.pending.wait == Wait::Exit)
-    }
-
-    fn by_exit(&mut self) -> Option<u32> {
-        let one = self.living().find(|one| one.life == Life::Waiting && one.pending.wait == Wait::Exit)?;
-        one.allow(u64::MAX);
-        Some(one.id)
     }
 
     fn grant(&mut self, id: u32) {

@@ -1,0 +1,162 @@
+//! Following a plan: its steps, where a run leaves it, and what happens at its goal.
+
+use super::Scheduler;
+use crate::log::{diverged, note, op};
+use crate::plan::goal;
+use crate::state::{Life, Pending, Wait, thread};
+use crate::{init, process, record, sys};
+
+impl Scheduler {
+    /// Takes over the plan. Called once, before there are threads.
+    pub fn follow(&mut self, plan: &init::MappedPlan) {
+        self.policy = plan.header.policy;
+        self.random = plan.header.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        self.steps = plan.steps;
+        self.step_count = plan.header.steps as usize;
+        self.following = self.step_count > 0;
+        self.goal = plan.header.goal;
+        self.goal_threads = plan.goal_threads;
+        self.goal_count = plan.header.goal_threads as usize;
+        self.family = plan.family;
+        self.family_count = plan.header.threads as usize;
+        self.trap = plan.header.trap != 0;
+        self.pid = sys::getpid();
+    }
+
+    /// The thread of the plan's current step, or `Some(None)` if it is away; `None` where the plan has ended.
+    pub(super) fn follow_plan(&mut self) -> Option<Option<u32>> {
+        loop {
+            if self.step >= self.step_count {
+                self.finish_plan();
+                return None;
+            }
+            // SAFETY: within the plan's steps.
+            let [id, events] = unsafe { *self.steps.add(self.step) };
+            let who = thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32);
+            // SAFETY: a thread of the table, under the lock.
+            let who = unsafe { &mut *who };
+            if !self.granted {
+                match who.life {
+                    Life::Unused => return self.diverge(diverged::NO_THREAD, events),
+                    Life::Done => return self.diverge(diverged::ENDED, events),
+                    _ => {}
+                }
+                // Counted from the beginning: some events follow others at once, so that it may be ahead of the last step.
+                who.planned += events;
+                who.allow(who.planned);
+                self.granted = true;
+            }
+            if who.life == Life::Done && who.events < who.until {
+                return self.diverge(diverged::ENDED, who.until - who.events);
+            }
+            if who.events >= who.until {
+                self.step += 1;
+                self.granted = false;
+                continue;
+            }
+            return match who.life {
+                Life::Away => Some(None),
+                // The plan says when the process ends.
+                _ if who.pending.wait == Wait::Exit => Some(Some(who.id)),
+                _ if self.possible(who, &who.pending) => Some(Some(who.id)),
+                _ if who.pending.deadline != 0 => {
+                    self.time_out(who);
+                    Some(Some(who.id))
+                }
+                // Whoever is away may make it possible.
+                _ if self.away > 0 => Some(None),
+                _ => self.diverge(diverged::NOT_ENABLED, who.until - who.events),
+            };
+        }
+    }
+
+    /// The thread of the current step does not come.
+    pub(super) fn give_up(&mut self) {
+        if self.step < self.step_count {
+            self.diverge(diverged::NOT_ENABLED, 0);
+        }
+    }
+
+    pub(super) fn diverge(&mut self, why: u64, left: u64) -> Option<Option<u32>> {
+        // SAFETY: within the plan's steps; thread numbers were bounded.
+        let (id, pending) = unsafe {
+            let id = (*self.steps.add(self.step))[0];
+            (id, (*thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32)).pending)
+        };
+        let Pending { op, address, pc, .. } = pending;
+        let told = [self.step as u64, id, left, why, u64::from(op), address as u64, pc as u64];
+        record::numbers(note::DIVERGED, &told);
+        self.following = false;
+        self.release_stops();
+        None
+    }
+
+    /// After the last step every thread of the goal stands before its event: what they are about to do is noted next. Without
+    /// a goal, this is where a debugger stops.
+    pub(super) fn finish_plan(&mut self) {
+        self.following = false;
+        self.release_stops();
+        record::numbers(note::PLAN_DONE, &[self.step as u64]);
+        if self.goal != goal::NONE {
+            self.goal_seen = true;
+        } else if self.trap {
+            process::trap();
+        }
+    }
+
+    /// Stops of the plan no longer count.
+    pub(super) fn release_stops(&mut self) {
+        for one in self.living() {
+            one.allow(one.events);
+        }
+    }
+
+    /// Lets goal threads that have not reached an event run up to it, notes the goal, then in a race lets the second go first.
+    pub(super) fn after_goal(&mut self) -> Option<u32> {
+        if self.goal_seen {
+            // SAFETY: the plan's goal threads.
+            let goal: &[u64] = unsafe { std::slice::from_raw_parts(self.goal_threads, self.goal_count) };
+            let member = |id: u64| unsafe {
+                // SAFETY: a thread of the table, under the lock.
+                &mut *thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32)
+            };
+            for &id in goal {
+                let one = member(id);
+                if one.life == Life::Waiting && matches!(one.pending.op, op::START | op::RESUME) {
+                    one.allow(one.events);
+                    return Some(one.id);
+                }
+            }
+            self.goal_seen = false;
+            let mut told = [0u64; 6 * 16];
+            let mut filled = 0;
+            for &id in goal.iter().take(16) {
+                let one = member(id);
+                let Pending { op, address, size, pc, .. } = one.pending;
+                let possible = one.life == Life::Waiting && self.possible(one, &one.pending);
+                let line = [id, u64::from(op), address as u64, size as u64, pc as u64, u64::from(possible)];
+                told[filled..filled + 6].copy_from_slice(&line);
+                filled += 6;
+            }
+            record::numbers(note::GOAL, &told[..filled]);
+            if self.goal == goal::RACE && goal.len() == 2 {
+                self.order_after = [goal[1] as u32 + 1, goal[0] as u32 + 1];
+            }
+            if self.trap {
+                process::trap();
+            }
+        }
+        for at in 0..2 {
+            let id = std::mem::take(&mut self.order_after[at]);
+            if id != 0 {
+                // SAFETY: a thread of the table, under the lock.
+                let one = unsafe { &mut *thread(id - 1) };
+                if one.life == Life::Waiting && self.possible(one, &one.pending) {
+                    one.allow(one.events + 1);
+                    return Some(one.id);
+                }
+            }
+        }
+        None
+    }
+}
