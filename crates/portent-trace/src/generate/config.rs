@@ -119,6 +119,10 @@ pub struct Config {
 
     /// Share of events that are branches.
     pub branches: f64,
+    /// Share of reads that a branch follows at once; by default 0.3 if [`symbolic`](Config::symbolic), and 0 otherwise.
+    pub read_branches: Option<f64>,
+    /// Every write, update and branch has a formula over what its thread has read, and every access its value.
+    pub symbolic: bool,
     /// Share of events that are calls and returns.
     pub calls: f64,
     /// What locations look like.
@@ -172,6 +176,8 @@ impl Default for Config {
             tokens: 0,
             token_events: 0.0,
             branches: 0.0,
+            read_branches: None,
+            symbolic: false,
             calls: 0.0,
             locations: Locations::Numbers,
         }
@@ -202,6 +208,11 @@ impl Config {
     /// How many of the threads are forked and joined.
     pub(super) fn children(&self) -> u32 {
         if self.start == Start::Unforked { 0 } else { self.threads - 1 }
+    }
+
+    /// The share of reads that a branch follows.
+    pub(super) fn read_branches(&self) -> f64 {
+        self.read_branches.unwrap_or(if self.symbolic { 0.3 } else { 0.0 })
     }
 
     /// The fewest events that touch everything that is asked for.
@@ -274,6 +285,7 @@ impl Config {
             ("barrier_events", self.barrier_events),
             ("token_events", self.token_events),
             ("branches", self.branches),
+            ("read_branches", self.read_branches()),
             ("calls", self.calls),
         ];
         if let Some((knob, given)) = shares.into_iter().find(|(_, given)| !(0.0..=1.0).contains(given)) {

@@ -7,6 +7,7 @@
 //! Whoever starts something adds to it, whoever finishes something pays. The policy starts nothing that the events left
 //! over (the *slack*) cannot pay for, which is why traces have exactly the length asked for.
 
+use super::computing::Computing;
 use super::config::{Config, Start};
 use super::memory::Memory;
 use super::plan::Plan;
@@ -71,6 +72,8 @@ pub(super) struct Thread {
     pub(super) section_left: u32,
     /// The condition that it takes a lock for.
     pub(super) intent: Option<u32>,
+    /// It branches next, on what it has just read.
+    pub(super) branches_next: bool,
     /// Functions it is in.
     pub(super) calls: Vec<u32>,
     pub(super) once: Option<u32>,
@@ -113,6 +116,8 @@ pub(super) struct Machine {
     pub(super) random: Random,
     pub(super) plan: Plan,
     pub(super) memory: Memory,
+    /// What threads compute, in symbolic traces.
+    pub(super) computing: Option<Computing>,
     pub(super) sites: Sites,
     pub(super) out: InputBatch,
     pub(super) emitted: u64,
@@ -153,6 +158,7 @@ impl Machine {
             retake: idle,
             section_left: 0,
             intent: None,
+            branches_next: false,
             calls: Vec::new(),
             once: None,
             block: None,
@@ -167,6 +173,7 @@ impl Machine {
             random: Random::new(config.seed),
             plan: Plan::new(&config),
             memory: Memory::new(&config),
+            computing: config.symbolic.then(|| Computing::new(n, config.variables)),
             sites,
             out: InputBatch::default(),
             emitted: 0,
@@ -222,6 +229,16 @@ impl Machine {
     #[inline]
     pub(super) fn emit(&mut self, t: u32, op: InputOp, object: u32) -> bool {
         self.emit_value(t, op, object, None)
+    }
+
+    pub(super) fn branch(&mut self, t: u32) -> bool {
+        if std::mem::take(&mut self.threads[t as usize].branches_next) {
+            self.debt -= 1;
+        }
+        if let Some(computing) = &mut self.computing {
+            computing.branch(&mut self.random, t, self.emitted);
+        }
+        self.emit(t, InputOp::Branch, self.emitted as u32 % 64)
     }
 
     fn be_born(&mut self, t: u32) {

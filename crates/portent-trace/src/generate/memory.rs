@@ -30,6 +30,8 @@ struct Chances {
     updates: Chance,
     atomic: Chance,
     values: Chance,
+    /// Of reads, if any, that a branch follows.
+    branches: Option<Chance>,
     local: Chance,
     unguarded: Chance,
     hot: Chance,
@@ -52,6 +54,7 @@ impl Memory {
             updates: Chance::of(updates),
             atomic: Chance::of(config.atomic),
             values: Chance::of(config.values),
+            branches: Some(config.read_branches()).filter(|share| *share > 0.0).map(Chance::of),
             local: Chance::of(config.local),
             unguarded: Chance::of(config.unguarded),
             hot: Chance::of(config.hot),
@@ -208,14 +211,35 @@ impl Machine {
             self.memory.touched[at] = true;
             self.debt -= 1;
         }
-        match op {
-            InputOp::Read(_) => {}
-            InputOp::Write(_) => self.memory.values[at] = i64::from(self.random.below(16)),
-            _ => self.memory.values[at] = self.memory.values[at].wrapping_add(1),
-        }
-        let value = self.random.chance(self.memory.chances.values).then_some(self.memory.values[at]);
+        let value = match &mut self.computing {
+            Some(computing) => {
+                let (random, held, event) = (&mut self.random, &mut self.memory.values[at], self.emitted);
+                match op {
+                    InputOp::Read(_) => computing.read(t, *held),
+                    InputOp::Write(_) => *held = computing.write(random, t, x, event),
+                    _ => *held = computing.update(random, t, x, *held, event),
+                }
+                Some(*held)
+            }
+            None => {
+                match op {
+                    InputOp::Read(_) => {}
+                    InputOp::Write(_) => self.memory.values[at] = i64::from(self.random.below(16)),
+                    _ => self.memory.values[at] = self.memory.values[at].wrapping_add(1),
+                }
+                self.random.chance(self.memory.chances.values).then_some(self.memory.values[at])
+            }
+        };
         let thread = &mut self.threads[t as usize];
         thread.section_left = thread.section_left.saturating_sub(1);
-        self.emit_value(t, op, x, value)
+        self.emit_value(t, op, x, value);
+        if let (InputOp::Read(_), Some(branches)) = (op, self.memory.chances.branches)
+            && self.random.chance(branches)
+            && self.slack() > 0
+        {
+            self.threads[t as usize].branches_next = true;
+            self.debt += 1;
+        }
+        true
     }
 }

@@ -16,9 +16,10 @@
 //!
 //! How it works: `plan` turns shares into counts; `policy` picks a thread and draws what it does from the plan; `machine`,
 //! `memory`, `waiting` and `objects` hold the simulated state and make the step; `sites` gives it a place in the source.
-//! No step allocates.
+//! `computing` makes formulas for symbolic traces. No other step allocates.
 //! Not modelled: values that decide control flow, and threads that end before the rest of the program does.
 
+mod computing;
 mod config;
 mod little;
 mod machine;
@@ -40,6 +41,7 @@ pub use tiny::{TinyShape, tiny, tiny_events, tiny_std};
 use crate::error::{Problem, TraceError};
 use crate::input::{BatchPlace, InputBatch, InputSource, Progress};
 use crate::names::{Names, ObjectClass};
+use crate::symbolic::Formulas;
 use machine::Machine;
 use policy::Policy;
 use sites::Sites;
@@ -130,6 +132,10 @@ impl InputSource for Generator {
     }
     fn expected_events(&self) -> Option<u64> {
         Some(self.machine.config.events)
+    }
+    /// Those of the events made since the last time it was asked, which may be before the end.
+    fn take_formulas(&mut self) -> Result<Option<Formulas>, TraceError> {
+        Ok(self.machine.computing.as_mut().and_then(|computing| computing.take()))
     }
 }
 

@@ -85,9 +85,15 @@ impl Plan {
             }
         };
         room -= 2 * acquires;
-        let accesses = config.accesses.unwrap_or(room).min(room);
+        // Branches that follow reads come with the accesses.
+        let followed = config.read_branches() * config.reads;
+        let most = (room as f64 / (1.0 + followed)) as u64;
+        let accesses = config.accesses.unwrap_or(room).min(most);
         // What a fixed number of accesses leaves over is control flow, in the same proportion.
-        let spare = room - accesses;
+        let spare = match config.accesses {
+            Some(_) => (room - accesses).saturating_sub((accesses as f64 * followed) as u64),
+            None => 0,
+        };
         let calls = if config.calls > 0.0 { config.calls / (config.calls + config.branches) } else { 0.0 };
         let spare_calls = (spare as f64 * calls) as u64;
         others[Kind::Call as usize] += spare_calls;

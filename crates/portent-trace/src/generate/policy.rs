@@ -85,6 +85,9 @@ impl Policy {
 
     fn act_freely(&mut self, m: &mut Machine, t: u32) -> bool {
         let thread = &m.threads[t as usize];
+        if thread.branches_next {
+            return m.branch(t);
+        }
         let slack = m.slack();
         let holds = !thread.held.is_empty();
         let forks = thread.unforked.0 < thread.unforked.1;
@@ -152,7 +155,7 @@ impl Policy {
 
     fn perform(&mut self, m: &mut Machine, t: u32, kind: Kind) -> bool {
         match kind {
-            Kind::Branch => m.emit(t, InputOp::Branch, m.emitted as u32 % 64),
+            Kind::Branch => m.branch(t),
             Kind::Call => call_or_return(m, t),
             Kind::Busy => self.fail_to_take(m, t),
             Kind::Wait => self.wait(m, t),

@@ -150,6 +150,8 @@ fn anything(seed: u64) -> Config {
         tokens,
         token_events: if_any(tokens, share(0.2)),
         branches: share(0.2),
+        read_branches: seed.is_multiple_of(7).then_some(0.5),
+        symbolic: seed.is_multiple_of(5),
         calls: share(0.2),
         locations: if seed.is_multiple_of(2) { Locations::Named } else { Locations::Numbers },
     };

@@ -49,7 +49,7 @@ impl Type {
             _ => bits as i64,
         }
     }
-    fn float(self, bits: u64) -> Option<f64> {
+    pub(super) fn float(self, bits: u64) -> Option<f64> {
         match self {
             Type::F32 => Some(f64::from(f32::from_bits(bits as u32))),
             Type::F64 => Some(f64::from_bits(bits)),
@@ -122,6 +122,17 @@ impl Operator {
             (Bits, "bits", 1),
         ]
     };
+    fn known(self) -> (&'static str, usize) {
+        Operator::ALL.iter().find(|(op, ..)| *op == self).map_or(("", 0), |&(_, word, arity)| (word, arity))
+    }
+    /// Its name in text.
+    pub fn word(self) -> &'static str {
+        self.known().0
+    }
+    /// How many operands it has.
+    pub fn arity(self) -> usize {
+        self.known().1
+    }
     /// Whether it compares, so that its value is a truth value.
     pub fn compares(self) -> bool {
         matches!(self, Operator::Eq | Operator::Ne | Operator::Lt | Operator::Le | Operator::Gt | Operator::Ge)
@@ -201,8 +212,7 @@ impl Dag {
     /// An operation. `to` is the type that a cast is to; others have that of their operands.
     pub fn apply(&mut self, operator: Operator, operands: &[ExprId], to: Option<Type>) -> Result<ExprId, Untyped> {
         let &first = operands.first().ok_or(Untyped::Operands)?;
-        let arity = Operator::ALL.iter().find(|(op, ..)| *op == operator).map_or(0, |&(.., arity)| arity);
-        if operands.len() != arity {
+        if operands.len() != operator.arity() {
             return Err(Untyped::Operands);
         }
         let types: Vec<Type> = operands.iter().map(|&e| self.type_of(e)).collect();

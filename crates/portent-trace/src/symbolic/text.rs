@@ -19,6 +19,9 @@ pub struct Formulas {
     named: FxHashMap<String, ExprId>,
 }
 
+/// Longer expressions get names, so that no text is long however deep the expression.
+const LONG: usize = 120;
+
 fn bad(why: impl std::fmt::Display) -> Problem {
     Problem::Formula(why.to_string())
 }
@@ -52,38 +55,67 @@ impl Formulas {
     }
 
     /// All formulas as directives with the numbers of their events, one per line, without `#!`: what `.portent` files attach.
+    /// What is part of several is named and written once. The texts of several tables may follow each other.
     pub fn to_text(&self) -> String {
-        let mut text = String::new();
+        let mut uses = vec![0u32; self.dag.len()];
         for at in 0..self.dag.len() as u32 {
-            let (expr, of) = (ExprId(at), name(self.dag.type_of(ExprId(at))));
-            let _ = match self.dag.node(expr) {
-                Node::Constant(bits) => {
-                    let number = self.dag.type_of(expr).extend(bits);
-                    match self.dag.type_of(expr) {
-                        Type::F32 => writeln!(text, ":e{at} (bits:f32 {number}:u32)"),
-                        Type::F64 => writeln!(text, ":e{at} (bits:f64 {number}:i64)"),
-                        Type::Unsigned(_) => writeln!(text, ":e{at} {}:{of}", number as u64),
-                        Type::Signed(_) => writeln!(text, ":e{at} {number}:{of}"),
-                    }
-                }
-                Node::Read(read) => writeln!(text, ":e{at} r{read}:{of}"),
-                Node::Apply(operator, operands) => {
-                    let known = Operator::ALL.iter().find(|(op, ..)| *op == operator);
-                    let (_, word, arity) = known.copied().unwrap_or((operator, "", 0));
-                    let to = if matches!(operator, Operator::Cast | Operator::Bits) {
-                        format!(":{of}")
-                    } else {
-                        String::new()
-                    };
-                    let operands: Vec<String> = operands[..arity].iter().map(|e| format!("$e{}", e.0)).collect();
-                    writeln!(text, ":e{at} ({word}{to} {})", operands.join(" "))
-                }
-            };
+            if let Node::Apply(operator, operands) = self.dag.node(ExprId(at)) {
+                operands[..operator.arity()].iter().for_each(|e| uses[e.0 as usize] += 1);
+            }
+        }
+        self.of.iter().for_each(|(.., expr)| uses[expr.0 as usize] += 1);
+        let mut text = String::new();
+        // Each expression where it is used: itself, or its name. Operands come before what they are part of.
+        let mut named = 0u32..;
+        let mut shown: Vec<String> = Vec::with_capacity(self.dag.len());
+        for at in 0..self.dag.len() as u32 {
+            let expr = self.shown(ExprId(at), &shown);
+            let is_operation = matches!(self.dag.node(ExprId(at)), Node::Apply(..));
+            shown.push(if is_operation && (uses[at as usize] > 1 || expr.len() > LONG) {
+                let name = named.next().unwrap_or_default();
+                let _ = writeln!(text, ":e{name} {expr}");
+                format!("$e{name}")
+            } else {
+                expr
+            });
         }
         for &(event, is_address, expr) in &self.of {
-            let _ = writeln!(text, "{event}{} $e{}", if is_address { '@' } else { '=' }, expr.0);
+            let _ = writeln!(text, "{event}{} {}", if is_address { '@' } else { '=' }, shown[expr.0 as usize]);
         }
         text
+    }
+
+    /// An expression, given how its operands are shown.
+    fn shown(&self, expr: ExprId, operands: &[String]) -> String {
+        let of = self.dag.type_of(expr);
+        let suffix = if of == Type::DEFAULT { String::new() } else { format!(":{}", name(of)) };
+        match self.dag.node(expr) {
+            Node::Constant(bits) => {
+                let number = of.extend(bits);
+                match of {
+                    Type::F32 | Type::F64 if of.float(bits).is_some_and(f64::is_finite) => match of {
+                        Type::F32 => format!("{:?}{suffix}", f32::from_bits(bits as u32)),
+                        _ => format!("{:?}{suffix}", f64::from_bits(bits)),
+                    },
+                    Type::F32 => format!("(bits:f32 {number}:u32)"),
+                    Type::F64 => format!("(bits:f64 {number})"),
+                    Type::Unsigned(_) => format!("{}{suffix}", number as u64),
+                    Type::Signed(_) => format!("{number}{suffix}"),
+                }
+            }
+            Node::Read(read) => format!("r{read}{suffix}"),
+            Node::Apply(operator, of_these) => {
+                let mut text = format!("({}", operator.word());
+                if matches!(operator, Operator::Cast | Operator::Bits) {
+                    let _ = write!(text, ":{}", name(of));
+                }
+                for operand in &of_these[..operator.arity()] {
+                    let _ = write!(text, " {}", operands[operand.0 as usize]);
+                }
+                text.push(')');
+                text
+            }
+        }
     }
 
     /// Reads what [`Formulas::to_text`] wrote.
@@ -233,13 +265,23 @@ mod tests {
     #[test]
     fn formulas_come_back_from_their_text() {
         let mut formulas = Formulas::default();
-        let all = ["(if (lt r0:u8 200:u8) -1:i7 r1:i7)", "(cast:f32 (add 1.5:f64 -0.0:f64))", "(bits:u32 -1.25:f32)"];
+        let all = [
+            "(if (lt r0:u8 200:u8) -1:i7 r1:i7)",
+            "(cast:f32 (add 1.5:f64 -0.0:f64))",
+            "(bits:u32 -1.25:f32)",
+            "(bits:i64 1e300:f64)",
+            "(bits:u32 NaN:f32)",
+            "(bits:i64 -inf:f64)",
+            "(add (mul r0 r0) (mul r0 r0))",
+            &format!("{}r0{}", "(neg ".repeat(999), ")".repeat(999)),
+        ];
         for (i, text) in all.iter().enumerate() {
             assert!(formulas.directive(format!("= {text}").as_bytes(), Some(i as u32)).unwrap());
         }
         assert!(formulas.directive(b"7@ 18446744073709551615:u64", None).unwrap());
         let again = Formulas::from_text(formulas.to_text().as_bytes()).unwrap();
-        assert_eq!(again.of.len(), 4);
+        assert_eq!(again.of.len(), 9);
+        assert_eq!(again.to_text(), formulas.to_text());
         for (one, two) in formulas.of.iter().zip(&again.of) {
             let value = |formulas: &Formulas, expr| formulas.dag.evaluate(expr, &|read| Some(i64::from(read) + 100));
             assert_eq!((one.0, one.1, value(&formulas, one.2)), (two.0, two.1, value(&again, two.2)));

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::figures::counted;
 use crate::terminal::{self, Bar, Unit};
 use crate::traces::{self, FormatName, is_standard, output_format};
-use portent_trace::format::Dialect;
+use portent_trace::format::{Dialect, FORMULAS, TraceSink};
 use portent_trace::generate::{Config, ConfigError, Generator, PRESETS};
 use portent_trace::{InputBatch, InputSource, Layout};
 use std::path::{Path, PathBuf};
@@ -70,13 +70,28 @@ pub(crate) fn write(config: Config, path: &Path, format: Option<FormatName>) -> 
     while source.next_batch(&mut batch)? {
         events += batch.len() as u64;
         output.write(source.names(), &batch).map_err(traces::write_error)?;
+        if events % FORMULAS_OF == 0 {
+            attach_formulas(&mut source, &mut *output)?;
+        }
         bar.update(source.progress());
     }
+    attach_formulas(&mut source, &mut *output)?;
     drop(bar);
     for note in output.finish().map_err(traces::write_error)? {
         terminal::message("note", &note);
     }
     Ok(events)
+}
+
+/// Formulas are written with every so many events, and held no longer: as many as a chunk of a `.portent` file has, which they
+/// would otherwise cut short.
+const FORMULAS_OF: u64 = 65_536;
+
+fn attach_formulas(source: &mut Generator, output: &mut dyn TraceSink) -> Result<(), Failure> {
+    match source.take_formulas()? {
+        Some(formulas) => output.attach(FORMULAS, formulas.to_text().as_bytes()).map_err(traces::write_error),
+        None => Ok(()),
+    }
 }
 
 fn impossible(error: ConfigError) -> Failure {

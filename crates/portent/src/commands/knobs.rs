@@ -16,6 +16,9 @@ macro_rules! knobs {
             /// Turns the knobs that were given.
             pub(crate) fn turn(&self, config: &mut Config) {
                 $($(if let Some(value) = self.$name { config.$name = value.into(); })*)*
+                if self.branches.is_some() && self.read_branches.is_none() {
+                    config.read_branches = Some(0.0);
+                }
             }
             /// Each knob with what it is without a preset, as the help shows it.
             pub(crate) fn defaults() -> Vec<(&'static str, String)> {
@@ -124,6 +127,10 @@ knobs! {
     "Control flow" {
         /// Share of events that are branches
         branches: f64 = "SHARE",
+        /// Share of reads that a branch follows at once [default: 0.3 if symbolic and no branches are asked for]
+        read_branches: f64 = "SHARE",
+        /// Give every write and branch a formula over what its thread has read, and every access its value
+        symbolic: bool = "BOOL" "true",
         /// Share of events that are calls and returns
         calls: f64 = "SHARE",
     }
