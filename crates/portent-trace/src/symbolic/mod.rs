@@ -5,9 +5,11 @@
 //! trace for the event to happen at all; a value that comes out differently is what later reads see. Formulas are a
 //! table beside the events (most traces have none), which readers fill and [`Symbols`] ties to kernel events.
 
+mod compiled;
 mod expr;
 mod text;
 
+pub use compiled::Compiled;
 pub use expr::{Dag, ExprId, Node, Operator, Type, Untyped};
 pub use text::Formulas;
 
