@@ -3,7 +3,7 @@
 //! `cargo bench -p portent-order --bench order [-- NAME]` runs the parts whose name contains NAME.
 
 use portent_order::engine::{Effort, Engine, Tiers, View};
-use portent_order::{Goal, Model, Verdict};
+use portent_order::{Goal, Model, Verdict, check};
 use portent_trace::generate::{Config, Generator};
 use portent_trace::{EventId, Trace};
 use std::time::{Duration, Instant};
@@ -26,10 +26,11 @@ fn peak_memory() -> f64 {
 
 fn tiers(tiers: &Tiers) -> String {
     format!(
-        "filtered {}, saturated {}, observed {}, searched {}, unknown {}; {} decisions, {} conflicts, {} clauses",
+        "filtered {}, saturated {}, observed {}, guessed {}, searched {}, unknown {}; {} decisions, {} conflicts, {} clauses",
         tiers.filtered,
         tiers.saturated,
         tiers.observed,
+        tiers.guessed,
         tiers.searched,
         tiers.unknown,
         tiers.decisions,
@@ -92,17 +93,24 @@ fn races(name: &str, config: Config, model: Model, most: usize) {
     let view = View::whole(&trace, model);
     let mut engine = Engine::new(&view);
     let mut counts = [0u64; 3];
+    let mut witnesses = Vec::new();
     let mut slowest = Duration::ZERO;
     for goal in &goals {
         let one = Instant::now();
         match engine.decide(goal, Effort::default()) {
-            Verdict::Feasible(_) => counts[0] += 1,
+            Verdict::Feasible(witness) => {
+                counts[0] += 1;
+                witnesses.push((goal, witness));
+            }
             Verdict::Infeasible => counts[1] += 1,
             Verdict::Unknown(_) => counts[2] += 1,
         }
         slowest = slowest.max(one.elapsed());
     }
     let time = start.elapsed();
+    for (goal, witness) in &witnesses {
+        check(&trace, model, goal, witness).unwrap_or_else(|why| panic!("{goal:?}: {why}"));
+    }
     println!(
         "races/{name}/{model}: {} events, {} queries, {} feasible, {} infeasible, {} unknown, {time:.2?} ({:.0} queries/s, slowest {slowest:.2?}), peak {:.0} MB",
         trace.len(),
@@ -197,8 +205,17 @@ fn main() {
         });
         let few = window(2_000, 8, 160, 20);
         let hot = window(2_000, 8, 10, 3);
-        for (name, branches) in [("no branches", 0.0), ("30 % of reads with a branch", 0.12)] {
-            let with = |config: &Config| Config { values: 1.0, branches, ..config.clone() };
+        for (name, read_branches, symbolic) in [
+            ("no branches", 0.0, false),
+            ("30 % of reads with a branch", 0.3, false),
+            ("30 % of reads with a branch, formulas", 0.3, true),
+        ] {
+            let with = |config: &Config| Config {
+                values: 1.0,
+                read_branches: Some(read_branches),
+                symbolic,
+                ..config.clone()
+            };
             run("values/2000", &|| races(&format!("2000 events with values, {name}"), with(&few), model, 5_000));
             run("values/contended", &|| races(&format!("contended, with values, {name}"), with(&hot), model, 500));
         }

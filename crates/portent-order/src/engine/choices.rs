@@ -16,13 +16,16 @@ use batsat::Lit;
 /// Orders and literals of which one must hold.
 type Alternatives = (Vec<(Node, Node)>, Vec<Lit>);
 
-impl Search<'_, '_> {
+impl<'w, 't> Search<'w, 't> {
     /// Holds an order against the values: `None` if it is fine, otherwise whether clauses were made that forbid it.
     pub(super) fn faults(&mut self, target: &Target, order: &[Node]) -> Option<bool> {
         let w = self.w;
         let values = w.values.as_deref()?;
-        if let Some(course) = Course::along(w, order.iter().copied()) {
-            return self.symbolic_faults(target, order, &course);
+        if let Some(mut course) = self.course.take() {
+            course.follow(order.iter().copied());
+            let found = self.symbolic_faults(target, &mut course);
+            self.course = Some(course);
+            return found;
         }
         let mut cut = vec![0; w.chains];
         order.iter().for_each(|&node| cut[w.chain_of[node as usize] as usize] += 1);
@@ -32,7 +35,7 @@ impl Search<'_, '_> {
     }
 
     /// The same where there are formulas.
-    fn symbolic_faults(&mut self, target: &Target, order: &[Node], course: &Course<'_, '_>) -> Option<bool> {
+    fn symbolic_faults(&mut self, target: &Target, course: &mut Course<'w, 't>) -> Option<bool> {
         let z = self.theory.z();
         let mut found = false;
         for &event in course.faults() {
@@ -54,9 +57,9 @@ impl Search<'_, '_> {
             if found {
                 break;
             }
-            let after = Course::along(self.w, order.iter().copied().chain([node]));
-            if let Some(after) = after.filter(|after| after.faults().last() == Some(&node)) {
-                let (orders, mut other) = self.why_now(node, &after);
+            if course.would_fail(node) {
+                course.execute(node);
+                let (orders, mut other) = self.why_now(node, course);
                 other.push(!self.is_possible(node));
                 self.clause(&orders, &other);
                 found = true;
@@ -204,12 +207,12 @@ impl Search<'_, '_> {
     pub(super) fn why_unspoiled(&mut self, branch: Node, order: &[Node]) -> Option<Alternatives> {
         let w = self.w;
         let values = w.values.as_deref()?;
-        if let Some(mut course) = Course::along(w, order.iter().copied()) {
-            course.execute(branch);
-            if course.faults().last() == Some(&branch) {
-                return None;
-            }
-            return Some(self.why_now(branch, &course));
+        if let Some(mut course) = self.course.take() {
+            course.follow(order.iter().copied().chain([branch]));
+            let kept = course.faults().last() != Some(&branch);
+            let why = kept.then(|| self.why_now(branch, &course));
+            self.course = Some(course);
+            return why;
         }
         let sight = Sight::along(w, values, order.iter().copied());
         let chain = w.chain_of[branch as usize] as usize;
@@ -249,22 +252,21 @@ impl Search<'_, '_> {
 /// Whether an order of the events below a cut keeps to the values, and reaches the value that the target wants.
 pub(super) fn keeps_values(
     w: &Window<'_>,
-    order: impl Iterator<Item = Node> + Clone,
+    course: Option<&mut Course<'_, '_>>,
+    order: impl Iterator<Item = Node>,
     cut: &[u32],
     target: &Target,
 ) -> bool {
     let Some(values) = w.values.as_deref() else { return true };
-    if w.trace.symbols().is_some() {
-        let fails = |&node: &Node| {
-            let after = Course::along(w, order.clone().chain([node]));
-            after.is_some_and(|after| after.faults().last() == Some(&node))
-        };
-        if target.next.iter().filter(|&&node| w.is_guarded(node)).any(fails) {
-            return false;
-        }
-        let changes = |course: &Course<'_, '_>, x| course.differs(x, target.value_to_change(w));
-        return Course::along(w, order)
-            .is_none_or(|course| course.faults().is_empty() && target.last.is_none_or(|(x, _)| changes(&course, x)));
-    }
-    Sight::along(w, values, order).faults(w, cut, target.relied()).is_empty()
+    let Some(course) = course else {
+        return Sight::along(w, values, order).faults(w, cut, target.relied()).is_empty();
+    };
+    course.follow(order);
+    course.faults().is_empty() && reaches_values(w, course, target)
+}
+
+/// Whether, after the events of a course, the values are what the target wants.
+pub(super) fn reaches_values(w: &Window<'_>, course: &mut Course<'_, '_>, target: &Target) -> bool {
+    target.last.is_none_or(|(x, _)| course.differs(x, target.value_to_change(w)))
+        && !target.next.iter().any(|&node| w.is_guarded(node) && course.would_fail(node))
 }

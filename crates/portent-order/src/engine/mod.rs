@@ -9,11 +9,14 @@
 
 mod atomicity;
 mod choices;
+mod formulas;
+mod guess;
 mod races;
 mod reads;
 mod saturate;
 mod search;
 mod simulate;
+mod stage;
 mod symbolic;
 mod target;
 mod theory;
@@ -24,12 +27,14 @@ pub use atomicity::Triple;
 pub use reads::Answered;
 
 use crate::goal::{Goal, Model, Schedule, Verdict};
+use guess::Guess;
 use portent_trace::{EventId, ThreadId, Trace};
 use saturate::{Mark, Saturation};
 use search::{Found, Limits, Search};
 use simulate::{Order, Simulator};
 use std::ops::Range;
 use std::time::Instant;
+use symbolic::Course;
 use target::Target;
 use window::{BASE, NONE, Node, Prefix, Window};
 
@@ -44,6 +49,8 @@ pub struct Tiers {
     pub saturated: u64,
     /// Found feasible by the observed order after saturation.
     pub observed: u64,
+    /// Found feasible by executing the threads by a simple rule, where there are formulas.
+    pub guessed: u64,
     /// Settled by search.
     pub searched: u64,
     /// Not settled within the budget.
@@ -137,6 +144,9 @@ pub struct Engine<'v, 't> {
     saturation: Saturation<'v, 't>,
     search: Option<Search<'v, 't>>,
     simulator: Simulator,
+    /// Where there are formulas.
+    course: Option<Course<'v, 't>>,
+    guess: Option<Guess<'v, 't>>,
     tiers: Tiers,
 }
 
@@ -158,8 +168,9 @@ impl<'v, 't> Engine<'v, 't> {
     }
 
     fn on(window: &'v Window<'t>) -> Self {
-        let saturation = Saturation::new(window);
-        Engine { window, saturation, search: None, simulator: Simulator::default(), tiers: Tiers::default() }
+        let (saturation, course) = (Saturation::new(window), Course::of(window));
+        let (simulator, tiers) = (Simulator::default(), Tiers::default());
+        Engine { window, saturation, search: None, simulator, course, guess: None, tiers }
     }
 
     /// What the tiers have done so far.
@@ -231,7 +242,7 @@ impl<'v, 't> Engine<'v, 't> {
             return None;
         }
         let below = (0..w.len() as u32).filter(|&n| w.place[n as usize] < target.cut[w.chain_of[n as usize] as usize]);
-        if !choices::keeps_values(w, below, &target.cut, target) {
+        if !choices::keeps_values(w, self.course.as_mut(), below, &target.cut, target) {
             return None;
         }
         self.tiers.observed += 1;
@@ -265,6 +276,15 @@ impl<'v, 't> Engine<'v, 't> {
             return settled;
         }
         self.saturation.undo(mark);
+        if self.guess.is_none() {
+            self.guess = Guess::of(self.window);
+        }
+        if let Some(guess) = &mut self.guess
+            && let Some(order) = guess.find(target, effort.conflicts)
+        {
+            self.tiers.guessed += 1;
+            return Settled::Order { floor: vec![0; self.window.chains], order: order.to_vec() };
+        }
         let search = self.search.get_or_insert_with(|| Search::new(self.window));
         match search.solve(target, Limits { conflicts: effort.conflicts, deadline: effort.deadline }) {
             Found::Order(order) => {
@@ -298,7 +318,8 @@ impl<'v, 't> Engine<'v, 't> {
             }
         }
         self.simulator.run(w, &order, &floor, cut, false).ok()?;
-        if !choices::keeps_values(w, self.simulator.order().iter().copied(), cut, target) {
+        let order = self.simulator.order().iter().copied();
+        if !choices::keeps_values(w, self.course.as_mut(), order, cut, target) {
             return None;
         }
         let reached = target.last.is_none_or(|(x, last)| self.simulator.last_write(x) == last);
@@ -339,7 +360,7 @@ impl<'v, 't> Engine<'v, 't> {
 impl Tiers {
     /// Questions that a tier settled, or that ran out of budget.
     pub fn settled(&self) -> u64 {
-        self.filtered + self.saturated + self.observed + self.searched + self.unknown
+        self.filtered + self.saturated + self.observed + self.guessed + self.searched + self.unknown
     }
     /// Adds the counts of another engine.
     pub fn add(&mut self, other: &Tiers) {
@@ -347,6 +368,7 @@ impl Tiers {
         self.filtered += other.filtered;
         self.saturated += other.saturated;
         self.observed += other.observed;
+        self.guessed += other.guessed;
         self.searched += other.searched;
         self.unknown += other.unknown;
         self.decisions += other.decisions;

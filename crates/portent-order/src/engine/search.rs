@@ -6,6 +6,7 @@
 //! need cubically many of them beforehand; hardly any are ever asked for.
 
 use super::simulate::Obstacle;
+use super::symbolic::Course;
 use super::target::Target;
 use super::theory::{OrderTheory, Outcome};
 use super::window::{Act, BASE, NONE, Node, Wait, Window};
@@ -96,6 +97,7 @@ pub(crate) struct Search<'w, 't> {
     pub(super) chosen: FxHashSet<Node>,
     pub(super) changes: FxHashMap<(Node, u32), Lit>,
     pub(super) possible: FxHashMap<Node, Lit>,
+    pub(super) course: Option<Course<'w, 't>>,
 }
 
 impl<'w, 't> Search<'w, 't> {
@@ -117,6 +119,7 @@ impl<'w, 't> Search<'w, 't> {
             chosen: FxHashSet::default(),
             changes: FxHashMap::default(),
             possible: FxHashMap::default(),
+            course: Course::of(w),
         };
         let z = search.theory.z();
         for wait in &w.waits {

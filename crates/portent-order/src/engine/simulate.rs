@@ -328,11 +328,15 @@ impl Simulator {
                 step.insert(node, i);
             }
         }
+        let mut course = Course::of(w);
+        if let Some(course) = &mut course {
+            course.follow(self.order.iter().copied());
+        }
         loop {
             let (mut best, mut avoided) = (NONE, false);
             for chain in (0..w.chains).filter(|&chain| chain != still) {
                 if let Some(&node) = w.chain[chain].get(self.position[chain] as usize)
-                    && self.is_enabled(w, &step, node)
+                    && self.is_enabled(w, &step, course.as_mut(), node)
                 {
                     avoided |= avoid(node);
                     if node < best && !avoid(node) {
@@ -347,11 +351,20 @@ impl Simulator {
                 step.insert(best, self.order.len());
             }
             self.step(w, best);
+            if let Some(course) = &mut course {
+                course.execute(best);
+            }
         }
     }
 
     /// Enabled by SEMANTICS §2 alone, whatever may follow.
-    fn is_enabled(&self, w: &Window<'_>, step: &FxHashMap<Node, usize>, node: Node) -> bool {
+    fn is_enabled(
+        &self,
+        w: &Window<'_>,
+        step: &FxHashMap<Node, usize>,
+        course: Option<&mut Course<'_, '_>>,
+        node: Node,
+    ) -> bool {
         let own = w.chain_of[node as usize] as usize;
         let past = w.past_of(node);
         let ready = (0..w.chains).all(|chain| chain == own || past[chain] <= self.position[chain]);
@@ -361,9 +374,8 @@ impl Simulator {
                 scope.chain as usize != own && scope.mode.conflicts_with(mode)
             })
         };
-        if w.is_guarded(node) {
-            let order = self.order.iter().copied().chain([node]);
-            return Course::along(w, order).is_none_or(|course| course.faults().last() != Some(&node));
+        if let Some(course) = course.filter(|_| w.is_guarded(node)) {
+            return !course.would_fail(node);
         }
         if let Some(values) = w.values.as_deref().filter(|values| values.branches) {
             if w.is_branch(node) {

@@ -8,6 +8,7 @@
 //! In a trace with branches a read matters once a branch behind it is executed, or once a read that matters sees a write
 //! behind it. No read is then laid out as kept; a read whose source is certain puts that before its branch.
 
+use super::formulas::Formulas;
 use super::simulate::Obstacle;
 use super::symbolic::recorded_reads;
 use super::window::{Act, BASE, InChain, NONE, Node, Window, list_in_chain};
@@ -66,8 +67,8 @@ pub(crate) struct Values {
     seen_past: Vec<u32>,
     /// Order that holds in every reordering whatever reads see.
     must: Vec<(Node, Node)>,
-    /// Where there are formulas: what each chain's reads before the window saw.
-    pub reads_before: Vec<Vec<Option<i64>>>,
+    /// Where there are some.
+    pub formulas: Option<Box<Formulas>>,
     /// An update that may read anything, and of which nobody knows what it writes then.
     freed: Node,
 }
@@ -166,9 +167,10 @@ impl<'t> Window<'t> {
         let before = |reads: &Vec<(EventId, Option<i64>)>| {
             reads.iter().take_while(|(read, _)| read.index() < first).map(|&(_, value)| value).collect()
         };
-        let reads_before = whole.reads.iter().map(before).collect();
+        let reads_before: Vec<Vec<Option<i64>>> = whole.reads.iter().map(before).collect();
+        let formulas = trace.symbols().map(|symbols| Box::new(Formulas::of(self, symbols, &reads_before)));
         let values =
-            Values { branches, observed, until, expected, base, by_value, seen_past, must, reads_before, freed: NONE };
+            Values { branches, observed, until, expected, base, by_value, seen_past, must, formulas, freed: NONE };
         self.values = Some(Box::new(values));
         self.fix_sources();
     }

@@ -314,7 +314,7 @@ impl Dag {
     }
 }
 
-fn compute(operator: Operator, from: Type, to: Type, [a, b, c]: [u64; 3]) -> Option<u64> {
+pub(super) fn compute(operator: Operator, from: Type, to: Type, [a, b, c]: [u64; 3]) -> Option<u64> {
     use Operator::*;
     match operator {
         Select => return Some(if a != 0 { b } else { c }),

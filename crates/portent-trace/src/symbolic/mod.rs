@@ -6,10 +6,12 @@
 //! table beside the events (most traces have none), which readers fill and [`Symbols`] ties to kernel events. A branch may
 //! also have another side: what its thread would have done otherwise ([`Trace::other_side`]).
 
+mod compiled;
 mod expr;
 pub(crate) mod side;
 mod text;
 
+pub use compiled::Compiled;
 pub use expr::{Dag, ExprId, Node, Operator, Type, Untyped};
 pub use side::{OtherSide, SideEvent};
 pub use text::{Formulas, SideText};

@@ -1,0 +1,261 @@
+//! Guesses, where there are formulas: the threads are executed by simple rules, and what they do is looked at.
+//!
+//! In a window with formulas most of what can happen at all happens in many ways, and executing one costs a fraction of
+//! proposing an order, holding it against the formulas and learning from it. Simple rules first (the observed order;
+//! the threads that the target needs first). Where they get stuck, as much as is possible of an order that answered an
+//! earlier question; then from the way that led furthest, some of it taken back, another way at random, or without
+//! the value that is why a read has to wait. A guess that gets stuck proves nothing. All of it is the same in every run.
+
+use super::choices::reaches_values;
+use super::stage::{Caution, Stage};
+use super::symbolic::{Course, Held};
+use super::target::Target;
+use super::window::{BASE, NONE, Node, Window};
+use std::cmp::Reverse;
+
+/// Which thread goes on when several can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rule {
+    /// Threads that the target does not need go on only when no other can.
+    needed_first: bool,
+    /// When a read goes on that would see another value than in the trace.
+    changed: Changed,
+    /// Threads in an order that changes every now and then; 0: the one whose next event came first in the trace.
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Changed {
+    LikeOthers,
+    AfterOthers,
+    AfterAll,
+}
+
+const OBSERVED: Rule = Rule { needed_first: false, changed: Changed::LikeOthers, seed: 0 };
+const SIMPLE: [Rule; 4] = [
+    OBSERVED,
+    Rule { changed: Changed::AfterAll, ..OBSERVED },
+    Rule { needed_first: true, ..OBSERVED },
+    Rule { needed_first: true, changed: Changed::AfterAll, seed: 0 },
+];
+
+/// How often all events of the window may be taken for one question.
+const ROUNDS: u64 = 10;
+/// How many events are taken before threads come in another order.
+const SPELL: u64 = 16;
+/// How many events are taken back at first when a guess is stuck.
+const LEAST_BACK: usize = 16;
+/// How many events can be taken back and redone for the price of one that is new.
+const REDONE: usize = 8;
+/// How many orders are remembered, and how many of them are followed for a question.
+const REMEMBERED: usize = 64;
+const FOLLOWED: usize = 3;
+
+/// How far the threads are on the way to a target, and with how few events.
+type Progress = (u32, Reverse<usize>);
+
+#[derive(Clone)]
+pub(crate) struct Guess<'w, 't> {
+    w: &'w Window<'t>,
+    stage: Stage<'w, 't>,
+    /// The order that came furthest.
+    best: Vec<Node>,
+    /// For each read, what it should rather not see; and whether it should rather see what it saw in the trace.
+    avoid: Vec<Option<Held>>,
+    insist: Vec<bool>,
+    /// Orders that led somewhere for other questions, and how many there were.
+    known: Vec<Vec<Node>>,
+    remembered: usize,
+    ranked: Vec<((bool, bool, bool, u32), Node)>,
+    /// Events still to be taken before it gives up.
+    left: u64,
+}
+
+impl<'w, 't> Guess<'w, 't> {
+    /// For a window; `None` where there are no formulas.
+    pub(crate) fn of(w: &'w Window<'t>) -> Option<Self> {
+        Some(Guess {
+            w,
+            stage: Stage::new(w, Course::of(w)?),
+            best: Vec::new(),
+            avoid: vec![None; w.len()],
+            insist: vec![false; w.len()],
+            known: Vec::new(),
+            remembered: 0,
+            ranked: Vec::new(),
+            left: 0,
+        })
+    }
+
+    /// An order that reaches the target from the start of the window, if one is found by executing at most so many events.
+    pub(crate) fn find(&mut self, target: &Target, most: u64) -> Option<&[Node]> {
+        if target.lost.is_some() {
+            return None;
+        }
+        self.left = most.min(ROUNDS * self.w.len() as u64);
+        self.avoid.fill(None);
+        self.insist.fill(false);
+        let found = self.by_rules(target) || self.by_memory(target) || self.wander(target);
+        if !found {
+            self.stage.back_to(0);
+            self.stage.redo(&self.best);
+        }
+        self.remember();
+        found.then_some(&self.stage.order)
+    }
+
+    fn by_rules(&mut self, target: &Target) -> bool {
+        SIMPLE.into_iter().any(|rule| {
+            self.stage.back_to(0);
+            self.run(target, rule)
+        })
+    }
+
+    /// Follows remembered orders; if none leads to the target, the one that leads furthest is the best.
+    fn by_memory(&mut self, target: &Target) -> bool {
+        let mut furthest = self.progress(target);
+        self.best.clone_from(&self.stage.order);
+        for at in self.closest(target) {
+            self.stage.back_to(0);
+            self.stage.follow(target, &self.known[at]);
+            if self.run(target, OBSERVED) {
+                return true;
+            }
+            let progress = self.progress(target);
+            if progress > furthest {
+                furthest = progress;
+                self.best.clone_from(&self.stage.order);
+            }
+        }
+        false
+    }
+
+    /// The remembered orders that have most in common with what the target needs.
+    fn closest(&self, target: &Target) -> Vec<usize> {
+        let w = self.w;
+        let in_common = |order: &Vec<Node>| {
+            let needed = |n: u32| w.place[n as usize] < target.cut[w.chain_of[n as usize] as usize];
+            order.iter().filter(|&&node| needed(node)).count()
+        };
+        let mut ranked: Vec<_> = self.known.iter().enumerate().map(|(at, order)| (in_common(order), at)).collect();
+        ranked.sort_unstable();
+        ranked.iter().rev().take(FOLLOWED).map(|&(_, at)| at).collect()
+    }
+
+    fn remember(&mut self) {
+        match self.known.get_mut(self.remembered % REMEMBERED) {
+            Some(oldest) => oldest.clone_from(&self.stage.order),
+            None => self.known.push(self.stage.order.clone()),
+        }
+        self.remembered += 1;
+    }
+
+    /// Takes back a part of the best, and tries another way from there; a larger part each time that it leads less far.
+    fn wander(&mut self, target: &Target) -> bool {
+        self.stage.back_to(0);
+        self.stage.redo(&self.best);
+        let mut furthest = self.progress(target);
+        let mut back = LEAST_BACK;
+        for seed in 1.. {
+            if self.left == 0 {
+                break;
+            }
+            // Who waits, and for what.
+            self.run(target, OBSERVED);
+            let blamed = if seed % 3 == 0 { self.blame(target, seed) } else { None };
+            let kept = blamed.unwrap_or(self.best.len().saturating_sub(back)).min(self.best.len());
+            self.stage.back_to(kept);
+            let changed = [Changed::LikeOthers, Changed::AfterOthers, Changed::AfterAll][(seed % 3) as usize];
+            if self.run(target, Rule { needed_first: seed % 2 == 1, changed, seed }) {
+                return true;
+            }
+            let progress = self.progress(target);
+            if progress > furthest || kept == 0 {
+                furthest = progress;
+                back = LEAST_BACK;
+                self.best.clone_from(&self.stage.order);
+            } else {
+                back *= 2;
+                self.stage.back_to(kept);
+                self.stage.redo(&self.best[kept..]);
+                self.left = self.left.saturating_sub(((self.best.len() - kept) / REDONE) as u64);
+            }
+            self.left = self.left.saturating_sub(1);
+        }
+        false
+    }
+
+    /// Where to go back to for a thread that waits: to a read that is why, to see something else then.
+    fn blame(&mut self, target: &Target, seed: u64) -> Option<usize> {
+        let (w, stage) = (self.w, &self.stage);
+        let mut blamed: Vec<Node> = Vec::new();
+        for chain in (0..w.chains).filter(|&chain| stage.position[chain] < target.cut[chain]) {
+            blamed.extend(stage.course.partner(w.chain[chain][stage.position[chain] as usize]));
+            let (x, last) = stage.refused[chain];
+            if x != NONE && last != BASE {
+                stage.course.blame(last, &mut blamed);
+            }
+        }
+        let &read = blamed.get(shuffle(seed, 0, 0) as usize % blamed.len().max(1))?;
+        if stage.course.has_changed(read) {
+            self.insist[read as usize] = true;
+        } else {
+            self.avoid[read as usize] = Some(stage.course.saw(read));
+        }
+        stage.order.iter().rposition(|&node| node == read)
+    }
+
+    fn progress(&self, target: &Target) -> Progress {
+        let needed = self.stage.position.iter().zip(&target.cut).map(|(at, cut)| at.min(cut)).sum();
+        (needed, Reverse(self.stage.order.len()))
+    }
+
+    /// Goes on until the target is reached, or nothing can happen.
+    fn run(&mut self, target: &Target, rule: Rule) -> bool {
+        while self.stage.position.iter().zip(&target.cut).any(|(at, cut)| at < cut) {
+            if self.left == 0 || !self.advance(target, rule) {
+                return false;
+            }
+            self.left -= 1;
+        }
+        let course = &mut self.stage.course;
+        target.last.is_none_or(|(x, last)| course.last_write(x) == last) && reaches_values(self.w, course, target)
+    }
+
+    /// Takes the first event, by the rule, that can happen; whether there is one.
+    fn advance(&mut self, target: &Target, rule: Rule) -> bool {
+        let (w, stage) = (self.w, &mut self.stage);
+        self.ranked.clear();
+        let spell = stage.order.len() as u64 / SPELL;
+        for chain in (0..w.chains).filter(|&chain| !stage.over[chain]) {
+            let place = stage.position[chain];
+            if place >= target.stop[chain] {
+                continue;
+            }
+            let node = w.chain[chain][place as usize];
+            let helps = rule.needed_first && place >= target.cut[chain];
+            let (mut changed, mut last) = (false, false);
+            if let Some(x) = w.act[node as usize].read() {
+                let insists = self.insist[node as usize];
+                changed = (insists || rule.changed != Changed::LikeOthers) && !stage.course.would_see_the_same(node, x);
+                last = changed && (insists || rule.changed == Changed::AfterAll)
+                    || self.avoid[node as usize].is_some_and(|held| stage.course.would_see(x) == held);
+            }
+            let turn = if rule.seed == 0 { 0 } else { shuffle(rule.seed, spell, chain as u64) };
+            self.ranked.push(((last, helps, changed, turn), node));
+        }
+        self.ranked.sort_unstable();
+        let mut take = |caution| self.ranked.iter().any(|&(_, node)| stage.take(target, node, caution));
+        Caution::LESS_AND_LESS.into_iter().any(&mut take)
+    }
+}
+
+/// A number that looks random.
+fn shuffle(seed: u64, spell: u64, chain: u64) -> u32 {
+    let mut hash = 0;
+    for part in [seed, spell, chain] {
+        hash = (hash ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash ^= hash >> 29;
+    }
+    (hash >> 32) as u32
+}
