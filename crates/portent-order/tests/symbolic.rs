@@ -2,11 +2,11 @@
 //! under every schedule for the truth. What the oracle makes of the formulas must be that, and the engine must agree.
 
 use portent_order::engine::{Effort, Engine, View};
-use portent_order::{Goal, Kind, Model, Verdict, Writer, brute, check};
+use portent_order::{Checker, Goal, Kind, Model, Verdict, Writer, brute, check};
 use portent_trace::generate::{Did, Little, LittleMachine};
 use portent_trace::symbolic::{ExprId, Node, Operator};
-use portent_trace::{EventId, Op, Trace};
-use std::collections::HashMap;
+use portent_trace::{EventId, Op, Trace, VarId};
+use std::collections::{BTreeSet, HashMap};
 
 /// What each thread but the main one did in the recorded run, as events of the trace.
 type Recorded = Vec<Vec<(EventId, Did)>>;
@@ -142,12 +142,59 @@ fn updates_by_dividing(trace: &Trace, event: EventId) -> bool {
     false
 }
 
+/// Asks the engine for every end that complete runs of the program have, and for some that they do not; how many of each.
+fn ask_about_ends(
+    trace: &Trace,
+    states: &[Reached],
+    did: &Recorded,
+    engine: &mut Engine<'_, '_>,
+    story: &str,
+) -> [u64; 2] {
+    let variables: Vec<VarId> = (0..trace.variables()).map(VarId::new).collect();
+    let complete = states.iter().filter(|s| did.iter().zip(&s.position).all(|(did, &at)| at == did.len()));
+    let ends: BTreeSet<&Vec<i64>> = complete.map(|s| &s.holds).collect();
+    let shifted = ends.iter().take(2).map(|end| end.iter().map(|value| value.wrapping_add(1)).collect());
+    let observed: Vec<i64> = variables
+        .iter()
+        .map(|&x| trace.events().rfind(|e| e.op.writes() && e.op.variable() == Some(x)).unwrap().value.unwrap())
+        .collect();
+    let wanted: Vec<Vec<i64>> = ends.iter().take(3).map(|&end| end.clone()).chain(shifted).collect();
+    let mut counts = [0; 2];
+    let mut ask = |truth: bool, is_bad: &mut dyn FnMut(&[i64]) -> bool| {
+        let mut known = |values: &[Option<i64>]| {
+            let values: Option<Vec<i64>> = values.iter().copied().collect();
+            is_bad(&values.unwrap_or_else(|| panic!("every value is known: {story}")))
+        };
+        match engine.decide_final(&variables, &mut known, Effort::default()) {
+            Verdict::Feasible(schedule) => {
+                assert!(truth, "the engine found an end that cannot be: {story}");
+                let numbers = Checker::new(trace).numbers(&schedule).unwrap_or_else(|why| panic!("{why}: {story}"));
+                let last = |x: &VarId| {
+                    let written =
+                        numbers.iter().rfind(|n| trace.op(n.event).variable() == Some(*x) && n.written.is_some());
+                    written.unwrap().written.unwrap()
+                };
+                assert!(is_bad(&variables.iter().map(last).collect::<Vec<_>>()), "another end: {story}");
+            }
+            Verdict::Infeasible => assert!(!truth, "the engine missed an end: {story}"),
+            Verdict::Unknown(why) => panic!("unknown ({why}): {story}"),
+        }
+        counts[usize::from(truth)] += 1;
+    };
+    for wanted in wanted {
+        ask(ends.contains(&wanted), &mut |values| values == wanted);
+    }
+    ask(ends.iter().any(|end| **end != observed), &mut |values| values != observed);
+    counts
+}
+
 /// Longer runs have too many reorderings.
 const LONGEST: usize = 15;
 
 fn run(programs: u64, first_seed: u64) {
     let mut counts = [[0u64; 2]; Kind::ALL.len()];
     let (mut more, mut fewer) = (0u64, 0u64);
+    let mut ending = [0u64; 2];
     for seed in first_seed..first_seed + programs {
         let program = Little::new(seed);
         let (text, run) = program.run(seed);
@@ -167,6 +214,8 @@ fn run(programs: u64, first_seed: u64) {
         let states = all_states(&program, &did);
         let view = View::whole(&trace, Model::Values);
         let mut engine = Engine::new(&view);
+        let ends = ask_about_ends(&trace, &states, &did, &mut engine, &format!("seed {seed}\n{text}"));
+        ending.iter_mut().zip(ends).for_each(|(all, one)| *all += one);
         for (k, kind) in Kind::ALL.into_iter().enumerate() {
             for goal in brute::candidates(&trace, kind) {
                 let story = || format!("seed {seed}, {goal:?}\n{text}");
@@ -205,8 +254,9 @@ fn run(programs: u64, first_seed: u64) {
     for (kind, [no, yes]) in Kind::ALL.into_iter().zip(counts) {
         println!("{}: {yes} feasible, {no} not", kind.name());
     }
+    println!("ends: {} feasible, {} not", ending[1], ending[0]);
     println!("races: {more} that `reads` does not find, {fewer} that only it finds");
-    for [no, yes] in counts {
+    for [no, yes] in counts.into_iter().chain([ending]) {
         assert!(yes * 100 > no && no * 100 > yes, "hardly any goal is feasible, or infeasible: {yes} and {no}");
     }
     assert!(more * 10 > programs / 10 && fewer * 20 < more, "{more} more, {fewer} fewer");

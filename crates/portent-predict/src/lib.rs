@@ -25,6 +25,7 @@ mod combine;
 mod deadlock;
 mod facts;
 mod far;
+mod final_values;
 mod finding;
 pub mod hb;
 mod key;

@@ -5,12 +5,14 @@
 //! reference semantics, before anybody sees it.
 
 use crate::facts::Facts;
+use crate::final_values::{self, Ending};
 use crate::finding::{BugKind, Evidence, Finding, Flags, Incomplete, Place, Role, Violated, Why, Witness, event_place};
 use crate::key::name_findings;
 use crate::lattice::{Bounds, Broken, Explored, explore, whole};
 use crate::predict::{Control, Prediction};
 use crate::sweep::Stop;
 use portent_order::Model;
+use portent_order::engine::Effort;
 use portent_spec::{Assume, Bound, Compiled, Known, Outcome, evaluate};
 use portent_trace::{Event, EventId, LocId, Trace};
 use std::collections::BTreeMap;
@@ -27,16 +29,19 @@ pub struct PropertyOptions {
     pub budget: Option<Duration>,
     /// Count runs and cuts if the whole lattice has at most so many states.
     pub count: usize,
+    /// Also look at complete runs in which reads see other values, for properties on final values.
+    pub values: bool,
 }
 
 impl PropertyOptions {
     /// States of a lattice that is counted, at most.
     pub const COUNT: usize = 100_000;
-    /// The usual options in a model. The lattice knows nothing of equal values: in place of `values` it is explored in
-    /// `reads`, whose reorderings are some of those of `values`.
+    /// The usual options in a model. The lattice knows nothing of values that change: in place of `values` it is explored
+    /// in `reads`, whose reorderings are some of those of `values`, and final values are left to the order engine.
     pub fn of(model: Model) -> Self {
-        let model = if model == Model::Values { Model::Reads } else { model };
-        PropertyOptions { model, width: Bounds::WIDTH, budget: None, count: Self::COUNT }
+        let values = model == Model::Values;
+        let model = if values { Model::Reads } else { model };
+        PropertyOptions { model, width: Bounds::WIDTH, budget: None, count: Self::COUNT, values }
     }
 }
 
@@ -117,8 +122,12 @@ pub fn check_properties(
         let mut explored = explore(trace, &mut monitor, &bounds, &|_| stop.why());
         let broken = std::mem::take(&mut explored.broken);
         let unknown = explored.unknown.as_ref().map(|state| monitor.unknown_values(state).join(", "));
-        let found = findings(&facts, bound, options.model, broken, &mut prediction.errors);
-        let told = tell(trace, bound, options.model, !found.is_empty(), explored, counts, unknown);
+        let mut found = findings(&facts, bound, options.model, broken, &mut prediction.errors);
+        let mut told = tell(trace, bound, options.model, !found.is_empty(), explored, counts, unknown);
+        if options.values && found.is_empty() {
+            let effort = Effort { deadline: stop.deadline, ..Effort::default() };
+            found = look_at_values(&facts, bound, effort, &mut told, &mut prediction.errors);
+        }
         match told.verdict {
             PropertyVerdict::Incomplete => {
                 let why = told.explored.stopped.map_or(Why::Width, |(why, _)| why);
@@ -138,6 +147,42 @@ pub fn check_properties(
     name_findings(trace, &mut prediction.findings);
     prediction.stats.time = started.elapsed();
     prediction
+}
+
+/// Looks for complete runs that end badly because of values that change, and says what came of it.
+fn look_at_values(
+    facts: &Facts<'_>,
+    bound: &Bound,
+    effort: Effort,
+    told: &mut PropertyTold,
+    errors: &mut Vec<String>,
+) -> Vec<Finding> {
+    match final_values::look(facts, bound, effort) {
+        Ending::Unasked => {
+            told.notes.push(
+                "explored in the model reads: values that change are looked at for `final` on values only".into(),
+            );
+        }
+        Ending::Good => {
+            told.model = Model::Values;
+            told.sentence.push_str("; also where reads see other values");
+        }
+        Ending::Open(why) => {
+            told.verdict = PropertyVerdict::Incomplete;
+            told.sentence =
+                format!("no violation found; runs in which reads see other values were not all examined ({why})");
+        }
+        Ending::Bad(way) => {
+            let found = findings(facts, bound, Model::Values, vec![way], errors);
+            if !found.is_empty() {
+                told.model = Model::Values;
+                told.verdict = PropertyVerdict::Broken;
+                told.sentence = "can be broken, where reads see other values".into();
+            }
+            return found;
+        }
+    }
+    Vec::new()
 }
 
 fn incomplete(count: u64, why: Why, what: String) -> Incomplete {
@@ -318,7 +363,16 @@ fn findings(
 /// Replays a way by the checker and judges it by the reference semantics.
 fn checked(facts: &Facts<'_>, bound: &Bound, model: Model, way: &Broken) -> Result<Vec<Event>, String> {
     let executed = facts.checker.replay(model, &way.schedule).map_err(|why| why.to_string())?;
-    let run: Vec<Event> = executed.iter().map(|&event| facts.trace.event(event)).collect();
+    let mut run: Vec<Event> = executed.iter().map(|&event| facts.trace.event(event)).collect();
+    if model == Model::Values {
+        let numbers = facts.checker.numbers(&way.schedule).map_err(|why| why.to_string())?;
+        let mut numbers = numbers.iter().peekable();
+        for event in &mut run {
+            if let Some(numbers) = numbers.next_if(|numbers| numbers.event == event.id) {
+                event.value = if event.op.writes() { numbers.written } else { numbers.read };
+            }
+        }
+    }
     let complete = run.len() == facts.trace.len();
     let expected = if way.event.is_some() { run.len() - 1 } else { run.len() };
     match evaluate(bound, &run, complete, Assume::Zero) {

@@ -281,6 +281,19 @@ impl Property {
     pub fn is_final(&self) -> bool {
         matches!(self.body, Body::Final(_))
     }
+    /// Whether it is about nothing but what variables hold at the end of complete runs.
+    pub fn is_about_final_values(&self) -> bool {
+        let mut only_values = self.is_final();
+        self.visit(&mut |formula| {
+            only_values &= match formula {
+                Formula::Constant(_) | Formula::Compare(..) | Formula::Not(_) => true,
+                Formula::And(..) | Formula::Or(..) | Formula::Implies(..) | Formula::Iff(..) => true,
+                Formula::Event(_) | Formula::Prev(_) | Formula::Once(_) | Formula::Historically(_) => false,
+                Formula::Since(..) | Formula::Start(_) | Formula::End(_) | Formula::Interval(..) => false,
+            };
+        });
+        only_values
+    }
     /// Whether the end of a complete run means something to it.
     pub fn cares_about_end(&self) -> bool {
         fn has_end(regex: &Regex) -> bool {

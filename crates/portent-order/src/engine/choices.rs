@@ -114,7 +114,7 @@ impl<'w, 't> Search<'w, 't> {
     }
 
     /// Literals of which one must hold for one of the reads to see another write.
-    fn one_sees_another(&mut self, cone: &[Sees]) -> Vec<Lit> {
+    pub(super) fn one_sees_another(&mut self, cone: &[Sees]) -> Vec<Lit> {
         let mut other = Vec::new();
         for &(read, writer) in cone {
             if self.chosen.insert(read) {

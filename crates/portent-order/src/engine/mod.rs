@@ -9,6 +9,7 @@
 
 mod atomicity;
 mod choices;
+mod finals;
 mod formulas;
 mod guess;
 mod races;

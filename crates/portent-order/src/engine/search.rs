@@ -67,6 +67,9 @@ enum Made {
     CanGoOn(u32, Node, u32),
 }
 
+/// Whether it refuses an order that obeys all rules.
+pub(super) type Judge<'a> = &'a mut dyn FnMut(&mut Search<'_, '_>, &[Node]) -> bool;
+
 pub(crate) enum Found {
     /// The events of the witness, in order.
     Order(Vec<Node>),
@@ -189,9 +192,16 @@ impl<'w, 't> Search<'w, 't> {
 
     /// A witness of the target, or the news that there is none.
     pub(crate) fn solve(&mut self, target: &Target, limits: Limits) -> Found {
+        self.solve_judged(target, limits, None)
+    }
+
+    /// The same, where a judge may refuse orders: it then adds clauses against them that bind where its literal holds.
+    pub(super) fn solve_judged(&mut self, target: &Target, limits: Limits, judge: Option<(Lit, Judge<'_>)>) -> Found {
         self.gauge.limit.set(self.gauge.conflicts.get() + limits.conflicts);
         self.gauge.deadline.set(limits.deadline);
-        let Some(assumptions) = self.assumptions(target) else { return Found::Impossible };
+        let Some(mut assumptions) = self.assumptions(target) else { return Found::Impossible };
+        assumptions.extend(judge.as_ref().map(|(goal, _)| *goal));
+        let mut refuses = judge.map(|(_, refuses)| refuses);
         loop {
             self.theory.outcome = Outcome::None;
             let result = self.solver.solve_limited_th(&mut self.theory, &assumptions);
@@ -211,7 +221,9 @@ impl<'w, 't> Search<'w, 't> {
                     if let Some(order) = self.stay_asleep(target, &order) {
                         return Found::Order(order);
                     }
-                    if !self.refine_goal(target, &order) {
+                    if !self.refine_goal(target, &order)
+                        && !refuses.as_mut().is_some_and(|refuses| refuses(self, &order))
+                    {
                         return Found::Order(order);
                     }
                 }

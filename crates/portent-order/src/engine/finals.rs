@@ -1,0 +1,90 @@
+//! Properties on final values, in `values`: a complete order after which variables hold what they must not.
+//!
+//! What variables hold at the end follows from which write of each is the last, and from what the reads saw that its
+//! value comes from. An end that is fine is ruled out with all that: another write must be the last, or a read see another.
+
+use super::search::{Found, Limits, Search};
+use super::symbolic::Held;
+use super::target::Target;
+use super::window::{BASE, Node};
+use super::{Effort, Engine};
+use crate::goal::Verdict;
+use batsat::Lit;
+use portent_trace::VarId;
+
+/// Whether values of variables are bad.
+type IsBad<'a> = &'a mut dyn FnMut(&[Option<i64>]) -> bool;
+
+impl Engine<'_, '_> {
+    /// Looks for a complete reordering in `values` after which these variables hold something bad. A value is `None` where
+    /// it is not known, or nothing accesses the variable. The window must be the whole trace.
+    pub fn decide_final(&mut self, variables: &[VarId], is_bad: IsBad<'_>, effort: Effort) -> Verdict {
+        self.tiers.queries += 1;
+        let w = self.window;
+        let told = w.values.as_ref().is_some_and(|values| w.trace.symbols().is_some() || !values.branches);
+        if w.first > 0 || !w.reaches_the_end() || !told {
+            self.tiers.unknown += 1;
+            return Verdict::Unknown(if told { "window" } else { "values" }.into());
+        }
+        let mut target = Target::new(w);
+        target.cut.clone_from(&target.stop);
+        let variables: Vec<Option<u32>> = variables.iter().map(|x| w.variable_index(x.index() as u32)).collect();
+        let search = self.search.get_or_insert_with(|| Search::new(w));
+        let goal = search.fresh();
+        let mut ends_well =
+            |search: &mut Search<'_, '_>, order: &[Node]| search.ends_well(goal, &variables, order, is_bad);
+        let limits = Limits { conflicts: effort.conflicts, deadline: effort.deadline };
+        match search.solve_judged(&target, limits, Some((goal, &mut ends_well))) {
+            Found::Order(order) => {
+                self.tiers.searched += 1;
+                Verdict::Feasible(self.schedule(&target, &vec![0; w.chains], &order))
+            }
+            Found::Impossible => {
+                self.tiers.searched += 1;
+                Verdict::Infeasible
+            }
+            Found::OutOfBudget => {
+                self.tiers.unknown += 1;
+                Verdict::Unknown("budget".into())
+            }
+        }
+    }
+}
+
+impl Search<'_, '_> {
+    /// Whether a complete order ends well; if so, clauses rule out every order that ends like it.
+    fn ends_well(&mut self, goal: Lit, variables: &[Option<u32>], order: &[Node], is_bad: IsBad<'_>) -> bool {
+        let w = self.w;
+        let Some(values) = w.values.as_deref() else { return false };
+        let mut course = self.course.take();
+        if let Some(course) = &mut course {
+            course.follow(order.iter().copied());
+        }
+        let last = |x: u32| self.theory.simulator().last_write(x);
+        let held = |x: u32| match &course {
+            Some(course) => match course.would_see(x) {
+                Held::Number(number) => Some(number),
+                Held::AsTraced | Held::Spoiled => None,
+            },
+            None => values.traced(w, x, last(x)),
+        };
+        let ends: Vec<Option<i64>> = variables.iter().map(|&x| x.and_then(held)).collect();
+        if is_bad(&ends) {
+            self.course = course;
+            return false;
+        }
+        let lasts: Vec<(u32, u32)> = variables.iter().flatten().map(|&x| (x, last(x))).collect();
+        let (mut orders, mut other) = (Vec::new(), vec![!goal]);
+        for &(x, last) in lasts.iter().filter(|(_, last)| *last != BASE) {
+            let writes = w.variables[x as usize].writes.iter().flat_map(|list| &list.nodes);
+            orders.extend(writes.filter(|&&write| write != last).map(|&write| (last, write)));
+            if let Some(course) = &course {
+                other.extend(self.one_sees_another(&course.why_written(last)));
+            }
+        }
+        self.clause(&orders, &other);
+        self.spend(1);
+        self.course = course;
+        true
+    }
+}
