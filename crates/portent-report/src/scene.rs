@@ -128,7 +128,7 @@ impl Scene {
     /// The value of an event in the breaking order, where it is known.
     pub(crate) fn breaking_value(&self, trace: &Trace, event: EventId) -> Option<i64> {
         if let Some(computed) = &self.computed {
-            return computed.get(&event).copied().unwrap_or_else(|| trace.value(event));
+            return computed.get(&event).copied().flatten();
         }
         match (self.sees.get(&event), trace.op(event)) {
             // What it would write is computed from what it reads.

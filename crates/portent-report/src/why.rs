@@ -3,6 +3,7 @@
 use crate::circumstances::{Circumstances, Held};
 use crate::report::{At, Spot};
 use crate::words::list;
+use portent_order::Model;
 use portent_predict::{BugKind, Finding, Form, OtherBranch, Role};
 use portent_trace::{EventId, Op, Trace};
 
@@ -81,7 +82,9 @@ impl Teller<'_> {
             let (plain, other) = if atomic(0) { (b, a) } else { (a, b) };
             text.push_str(&format!(" {other}'s access is atomic, {plain}'s is not."));
         }
-        let written = |i: usize| self.value(i).filter(|_| self.places[i].op == "write");
+        // Where formulas tell, what is written depends on what was read on the way.
+        let as_recorded = self.finding.model != Some(Model::Values) || self.trace.symbols().is_none();
+        let written = |i: usize| self.value(i).filter(|_| as_recorded && self.places[i].op == "write");
         if let (Some(one), Some(other)) = (written(0), written(1))
             && one != other
         {
