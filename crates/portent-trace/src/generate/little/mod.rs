@@ -1,8 +1,11 @@
 //! Little programs, and what they do under any schedule: the ground truth of symbolic traces.
 //!
-//! A program is a few threads of reads, writes, computations and branches on a few shared variables. Running it once gives
-//! a trace with a formula for everything it computed; a [`Machine`] runs it under any other schedule, from the program
-//! and not from the formulas. A thread whose branch would go another way than in the recorded run stops before it.
+//! A program is a few threads of reads, writes, computations and branches on a few shared variables, with locks, atomic
+//! blocks and at most one wait. Running it once gives a trace with a formula for everything it computed; a [`Machine`]
+//! runs it under any other schedule, from the program and not from the formulas. A thread whose branch would go another
+//! way than in the recorded run stops before it.
+
+mod author;
 
 use super::random::Random;
 use std::fmt::Write as _;
@@ -25,6 +28,10 @@ enum Statement {
     Update(usize, usize, Expr),
     Compute(usize, Expr),
     Guarded(usize, Vec<Statement>),
+    Atomic(Vec<Statement>),
+    /// Gives this lock, which it holds, back until it is notified.
+    Wait(usize),
+    Notify,
     If(Expr, Vec<Statement>, Vec<Statement>),
 }
 
@@ -37,6 +44,11 @@ enum Step {
     Compute(usize, Expr),
     Acquire(usize),
     Release(usize),
+    Begin,
+    End,
+    Sleep,
+    Wake,
+    Notify,
     Branch(Expr, Vec<Statement>, Vec<Statement>),
 }
 
@@ -53,6 +65,16 @@ pub enum Did {
     Acquire(usize),
     /// Gave it back.
     Release(usize),
+    /// Began an atomic block.
+    Begin,
+    /// Ended it.
+    End,
+    /// Began to wait to be notified.
+    Sleep,
+    /// Was notified.
+    Wake,
+    /// Notified whoever waits.
+    Notify,
     /// Took a branch.
     Branch(bool),
 }
@@ -69,19 +91,6 @@ const REGISTERS: usize = 2;
 const OPERATORS: [&str; 9] = ["add", "sub", "mul", "and", "xor", "lt", "eq", "div", "gt"];
 
 impl Expr {
-    fn random(random: &mut Random, depth: u32) -> Expr {
-        match random.below(if depth == 0 { 4 } else { 8 }) {
-            0 => Expr::Number(i64::from(random.below(4)) - 1),
-            1..=3 => Expr::Register(random.below(REGISTERS as u32) as usize),
-            4 => Expr::Byte(Box::new(Expr::random(random, depth - 1))),
-            _ => {
-                let operator = OPERATORS[random.below(OPERATORS.len() as u32) as usize];
-                let [a, b] = [(); 2].map(|()| Box::new(Expr::random(random, depth - 1)));
-                Expr::Apply(operator, a, b)
-            }
-        }
-    }
-
     fn value(&self, registers: &[i64; REGISTERS]) -> Option<i64> {
         Some(match self {
             Expr::Number(number) => *number,
@@ -129,21 +138,14 @@ impl Expr {
 }
 
 impl Little {
-    /// The program of a seed.
-    pub fn new(seed: u64) -> Little {
-        let mut random = Random::new(seed);
-        let variables = 1 + random.below(3) as usize;
-        let locks = random.below(3) as usize;
-        let threads = (0..2 + random.below(2)).map(|_| {
-            let mut budget = 2 + random.below(5);
-            block(&mut random, variables, locks, &mut budget, 2)
-        });
-        Little { threads: threads.collect(), variables, locks }
-    }
-
     /// How many variables there are.
     pub fn variables(&self) -> usize {
         self.variables
+    }
+
+    /// How many locks there are.
+    pub fn locks(&self) -> usize {
+        self.locks
     }
 
     /// One run of it, as STD text with formulas, and which thread did what after `main` had started them all.
@@ -186,6 +188,11 @@ impl Little {
                 Did::Update(x, _, value) => line(format!("u(x{x})"), Some(value)),
                 Did::Acquire(lock) => line(format!("acq(l{lock})"), None),
                 Did::Release(lock) => line(format!("rel(l{lock})"), None),
+                Did::Begin => line("begin(b)".into(), None),
+                Did::End => line("end(b)".into(), None),
+                Did::Sleep => line("slp(c)".into(), None),
+                Did::Wake => line("wak(c)".into(), None),
+                Did::Notify => line("ntf(c)".into(), None),
                 Did::Branch(_) => line("branch".into(), None),
             }
             if let Step::Read(_, register) | Step::Update(_, register, _) = step {
@@ -204,51 +211,14 @@ impl Little {
     }
 }
 
-fn block(random: &mut Random, variables: usize, locks: usize, budget: &mut u32, depth: u32) -> Vec<Statement> {
-    let mut statements = Vec::new();
-    while *budget > 0 {
-        *budget -= 1;
-        let x = random.below(variables as u32) as usize;
-        let register = random.below(REGISTERS as u32) as usize;
-        statements.push(match random.below(12) {
-            0..=3 => Statement::Read(x, register),
-            4..=6 => Statement::Write(x, Expr::random(random, 2)),
-            7 => Statement::Update(x, register, Expr::random(random, 1)),
-            8 => match Expr::random(random, 2) {
-                // A division that is never used leaves no event, and would stop the thread all the same.
-                expr if expr.divides() => Statement::Compute(register, Expr::Number(2)),
-                expr => Statement::Compute(register, expr),
-            },
-            9 if locks > 0 && depth == 2 && *budget > 0 => {
-                let lock = random.below(locks as u32) as usize;
-                let mut part = (*budget).min(2);
-                *budget -= part;
-                Statement::Guarded(lock, block_of(random, variables, &mut part))
-            }
-            _ if depth > 0 && *budget > 0 => {
-                let cond = Expr::random(random, 1);
-                let mut part = (*budget).min(2);
-                *budget -= part;
-                let mut other = 1;
-                let then = block(random, variables, 0, &mut part, depth - 1);
-                Statement::If(cond, then, block(random, variables, 0, &mut other, 0))
-            }
-            _ => Statement::Read(x, register),
-        });
-    }
-    statements
-}
-
-/// Straight statements, for inside a lock.
-fn block_of(random: &mut Random, variables: usize, budget: &mut u32) -> Vec<Statement> {
-    block(random, variables, 0, budget, 0)
-}
-
 /// A program while it runs.
 #[derive(Clone, Debug)]
 pub struct Machine {
     memory: Vec<i64>,
     holder: Vec<Option<usize>>,
+    /// Somebody waits, or did; and was notified.
+    asleep: bool,
+    notified: bool,
     threads: Vec<Thread>,
 }
 
@@ -259,20 +229,21 @@ struct Thread {
     todo: Vec<Step>,
 }
 
+fn around(first: Step, block: &[Statement], last: Step) -> Vec<Step> {
+    std::iter::once(first).chain(steps(block).into_iter().rev()).chain([last]).collect()
+}
+
+/// The steps of a block, the first one last.
 fn steps(block: &[Statement]) -> Vec<Step> {
     let step = |statement: &Statement| match statement.clone() {
         Statement::Read(x, register) => vec![Step::Read(x, register)],
         Statement::Write(x, expr) => vec![Step::Write(x, expr)],
         Statement::Update(x, register, expr) => vec![Step::Update(x, register, expr)],
         Statement::Compute(register, expr) => vec![Step::Compute(register, expr)],
-        Statement::Guarded(lock, inner) => {
-            let mut all = vec![Step::Acquire(lock)];
-            let mut inside = steps(&inner);
-            inside.reverse();
-            all.append(&mut inside);
-            all.push(Step::Release(lock));
-            all
-        }
+        Statement::Guarded(lock, inner) => around(Step::Acquire(lock), &inner, Step::Release(lock)),
+        Statement::Atomic(inner) => around(Step::Begin, &inner, Step::End),
+        Statement::Wait(lock) => vec![Step::Sleep, Step::Release(lock), Step::Wake, Step::Acquire(lock)],
+        Statement::Notify => vec![Step::Notify],
         Statement::If(cond, then, other) => vec![Step::Branch(cond, then, other)],
     };
     let mut all: Vec<Step> = block.iter().flat_map(step).collect();
@@ -287,6 +258,8 @@ impl Machine {
         Machine {
             memory: vec![0; program.variables],
             holder: vec![None; program.locks],
+            asleep: false,
+            notified: false,
             threads: program.threads.iter().map(thread).collect(),
         }
     }
@@ -294,9 +267,13 @@ impl Machine {
     pub fn holds(&self, variable: usize) -> i64 {
         self.memory[variable]
     }
-    /// What the future depends on beside the positions: memory and registers.
-    pub fn state(&self) -> (Vec<i64>, Vec<[i64; REGISTERS]>) {
-        (self.memory.clone(), self.threads.iter().map(|thread| thread.registers).collect())
+    /// The thread that holds a lock.
+    pub fn holder(&self, lock: usize) -> Option<usize> {
+        self.holder[lock]
+    }
+    /// What the future depends on beside the positions: memory, registers and whether a sleeper was notified.
+    pub fn state(&self) -> (Vec<i64>, Vec<[i64; REGISTERS]>, bool) {
+        (self.memory.clone(), self.threads.iter().map(|thread| thread.registers).collect(), self.notified)
     }
 
     /// Registers that a thread computes before its next step.
@@ -312,7 +289,7 @@ impl Machine {
         self.threads[t].todo.iter().rev().find(|step| !matches!(step, Step::Compute(..))).cloned()
     }
 
-    /// Lets a thread do its next step, unless it is over, waits for a lock, divides by zero, or would take a branch in
+    /// Lets a thread do its next step, unless it is over, waits for a lock or to be notified, divides by zero, or would take a branch in
     /// another direction than `only`.
     pub fn step(&mut self, t: usize, only: Option<bool>) -> Option<Did> {
         let mut thread = self.threads[t].clone();
@@ -346,6 +323,18 @@ impl Machine {
                 self.holder[lock] = None;
                 Did::Release(lock)
             }
+            Step::Begin => Did::Begin,
+            Step::End => Did::End,
+            Step::Sleep => {
+                self.asleep = true;
+                Did::Sleep
+            }
+            Step::Notify => {
+                self.notified |= self.asleep;
+                Did::Notify
+            }
+            Step::Wake if !self.notified => return None,
+            Step::Wake => Did::Wake,
             Step::Branch(cond, then, other) => {
                 let taken = cond.value(&thread.registers)? != 0;
                 if only.is_some_and(|only| only != taken) {
