@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::figures::counted;
 use crate::terminal::{Bar, Unit};
 use crate::traces::Input;
+use portent_trace::Trace;
 use portent_trace::stats::Summary;
 use std::path::Path;
 
@@ -28,10 +29,23 @@ fn validate(path: &Path) -> Result<String, Failure> {
     let mut bar = Bar::new(format!("validating {name}"), Unit::Bytes);
     let summary = input.named(|source| Summary::collect(source, |progress| bar.update(progress)))?;
     drop(bar);
-    match &summary.missing {
-        Some(missing) => Err(Failure::Truncated { input: name, missing: missing.clone() }),
-        None => Ok(report(&name, &summary)),
+    if let Some(missing) = summary.missing {
+        return Err(Failure::Truncated { input: name, missing });
     }
+    let mut text = report(&name, &summary);
+    if input.named(|source| source.take_formulas())?.is_some() && !are_formulas_fine(path)? {
+        text.push_str("  note: formulas are checked in files only\n");
+    }
+    Ok(text)
+}
+
+/// Holds formulas against the events, which takes the whole trace; `false` if that cannot be read once more.
+fn are_formulas_fine(path: &Path) -> Result<bool, Failure> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    Input::open(path, false)?.named(Trace::from_input)?;
+    Ok(true)
 }
 
 /// One line for a well-formed trace, and a note for everything that is unfinished at its end.

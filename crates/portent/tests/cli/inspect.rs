@@ -24,6 +24,15 @@ fn a_malformed_trace_does_not_hide_the_others() {
 }
 
 #[test]
+fn a_formula_that_the_events_contradict_is_an_offence() {
+    let text = "T1|r(x)|1|3\nT1|w(y)|2|5\n#!= (add r0 1)\n";
+    let place = Place::with("wrong.std", text).and("right.std", text.replace("|5", "|4"));
+    place.ok("convert wrong.std wrong.portent");
+    assert_snapshot!("validate_formulas", place.session("validate wrong.std wrong.portent right.std"));
+    assert_snapshot!("validate_formulas_stdin", place.session_with("validate -", text));
+}
+
+#[test]
 fn statistics_as_text_and_as_json() {
     let place = Place::with("bank.std", BANK);
     assert_snapshot!("stats_text", place.session("stats bank.std"));
