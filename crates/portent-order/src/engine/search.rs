@@ -110,6 +110,8 @@ pub(crate) struct Search<'w, 't> {
     pub(super) chosen: FxHashSet<Node>,
     pub(super) changes: FxHashMap<(Node, u32), Lit>,
     pub(super) possible: FxHashMap<Node, Lit>,
+    /// Events whose conditions on a single read have become clauses.
+    pub(super) ruled_out: FxHashSet<Node>,
     pub(super) course: Option<Course<'w, 't>>,
 }
 
@@ -133,6 +135,7 @@ impl<'w, 't> Search<'w, 't> {
             chosen: FxHashSet::default(),
             changes: FxHashMap::default(),
             possible: FxHashMap::default(),
+            ruled_out: FxHashSet::default(),
             course: Course::of(w),
         };
         let z = search.theory.z();

@@ -90,7 +90,7 @@ impl Values {
     }
 
     /// Whether a write (or [`BASE`]) leaves what it left in the trace, or nothing that is known.
-    fn writes_as_traced(&self, writer: u32) -> bool {
+    pub(super) fn writes_as_traced(&self, writer: u32) -> bool {
         let formula = self.formulas.as_ref().and_then(|formulas| formulas.written.get(writer as usize)?.as_ref());
         formula.is_none_or(|formula| formula.nodes().next().is_none())
     }
