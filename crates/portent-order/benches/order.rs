@@ -2,10 +2,19 @@
 //!
 //! `cargo bench -p portent-order --bench order [-- NAME]` runs the parts whose name contains NAME.
 
+#[path = "../tests/smt/formulas.rs"]
+mod formulas;
+#[path = "../tests/smt/models.rs"]
+mod models;
+#[path = "../tests/smt/order.rs"]
+mod order;
+
 use portent_order::engine::{Effort, Engine, Tiers, View};
 use portent_order::{Goal, Model, Verdict, check};
 use portent_trace::generate::{Config, Generator};
 use portent_trace::{EventId, Trace};
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn generate(config: Config) -> Trace {
@@ -124,6 +133,95 @@ fn races(name: &str, config: Config, model: Model, most: usize) {
     println!("    {}", tiers(&engine.tiers()));
 }
 
+/// How long the SMT solver may take for one question, and for all of a part.
+const SOLVER_QUESTION: Duration = Duration::from_secs(10);
+const SOLVER_PART: Duration = Duration::from_secs(60);
+
+/// The same questions to the engine and to an SMT solver, both incremental: what each answers in its time.
+fn against_solver(name: &str, config: Config, most: usize) {
+    let trace = generate(config);
+    let goals = race_goals(&trace, most);
+    let (constraints, formulas): (String, Vec<String>) = if trace.symbols().is_some() {
+        let encoding = formulas::Encoding::new(&trace);
+        (encoding.constraints(), goals.iter().map(|goal| encoding.goal(goal)).collect())
+    } else {
+        let facts = order::facts(&trace);
+        let formula = |goal| models::goal_formula(&trace, Model::Values, &facts, goal);
+        (models::constraints(&trace, Model::Values, &facts), goals.iter().map(formula).collect())
+    };
+    let start = Instant::now();
+    let Some(mut solver) = Solver::start(&constraints) else {
+        println!("solver/{name}: SKIPPED, there is no z3 on PATH (install the package z3)");
+        return;
+    };
+    let (mut asked, mut answered, mut feasible, mut in_its_time) = (0, 0, 0, Duration::ZERO);
+    for formula in &formulas {
+        if start.elapsed() > SOLVER_PART {
+            break;
+        }
+        asked += 1;
+        let answer = solver.ask(formula);
+        if matches!(answer.as_str(), "sat" | "unsat") {
+            answered += 1;
+            feasible += usize::from(answer == "sat");
+        }
+        in_its_time = start.elapsed();
+    }
+    drop(solver);
+    let start = Instant::now();
+    let view = View::whole(&trace, Model::Values);
+    let mut engine = Engine::new(&view);
+    let verdicts: Vec<Verdict> = goals[..asked].iter().map(|goal| engine.decide(goal, Effort::default())).collect();
+    let time = start.elapsed();
+    let settled = verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Unknown(_))).count();
+    let found = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Feasible(_))).count();
+    let rate = |answers: usize, time: Duration| answers as f64 / time.as_secs_f64();
+    println!(
+        "solver/{name}: {} events, the first {asked} of {} queries: engine {settled} ({found} feasible) in {time:.2?}, z3 {answered} ({feasible} feasible) in {in_its_time:.2?}",
+        trace.len(),
+        goals.len(),
+    );
+    match answered {
+        0 => println!("    z3 answered none: {:.0} queries/s against 0", rate(settled, time)),
+        _ => println!(
+            "    {:.0} queries/s against {:.2}: {:.0} times as fast",
+            rate(settled, time),
+            rate(answered, in_its_time),
+            rate(settled, time) / rate(answered, in_its_time)
+        ),
+    }
+}
+
+/// An SMT solver that is asked one question after the other.
+struct Solver {
+    child: Child,
+    input: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Solver {
+    fn start(constraints: &str) -> Option<Self> {
+        let mut child = Command::new("z3").arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let mut input = child.stdin.take()?;
+        let answers = BufReader::new(child.stdout.take()?).lines();
+        writeln!(input, "{constraints}(set-option :timeout {})", SOLVER_QUESTION.as_millis()).ok()?;
+        Some(Solver { child, input, answers })
+    }
+    fn ask(&mut self, formula: &str) -> String {
+        let asked = writeln!(self.input, "(push)\n(assert {formula})\n(check-sat)\n(pop)");
+        let answer = asked.ok().and_then(|()| self.answers.next()?.ok());
+        answer.unwrap_or_else(|| panic!("z3 has ended"))
+    }
+}
+
+impl Drop for Solver {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// All reads of a trace, window by window, and a sample of races in each: how cost grows.
 fn growth(name: &str, config: Config, window: usize) {
     let trace = generate(config);
@@ -222,5 +320,17 @@ fn main() {
         run("races/10000", &|| {
             races("10000 events, 8 threads, 400 variables, 40 locks", window(10_000, 8, 400, 40), model, 1_000)
         });
+    }
+    // No updates: the encoding without formulas leaves out what they are free to do.
+    let with = |events, variables, locks| Config { values: 1.0, updates: 0.0, ..window(events, 8, variables, locks) };
+    for (events, variables, locks) in [(250, 40, 5), (500, 40, 5), (2_000, 160, 20)] {
+        for (name, read_branches, symbolic) in
+            [("30 % of reads with a branch", 0.3, false), ("30 % of reads with a branch, formulas", 0.3, true)]
+        {
+            let config = Config { read_branches: Some(read_branches), symbolic, ..with(events, variables, locks) };
+            run(&format!("solver/{events}"), &|| {
+                against_solver(&format!("{events} events, {name}"), config.clone(), 50)
+            });
+        }
     }
 }

@@ -178,6 +178,7 @@ pub fn stats(stats: &Stats) -> String {
         ("  settled by filters", count(tiers.filtered)),
         ("  settled by saturation", count(tiers.saturated)),
         ("  settled by observed order", count(tiers.observed)),
+        ("  settled by executing", count(tiers.guessed)),
         ("  settled by search", count(tiers.searched)),
         ("  not settled", count(tiers.unknown)),
         ("decisions", count(tiers.decisions)),

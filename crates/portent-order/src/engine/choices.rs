@@ -6,6 +6,7 @@
 //! K(r) where a branch b follows r; S(w) implies K(r) where w follows r. That no write comes between w and r is added
 //! when one does. So a question costs what its own cone costs, and all clauses hold for every question.
 
+use super::formulas::Input;
 use super::search::Search;
 use super::symbolic::{Course, Sees};
 use super::target::Target;
@@ -41,6 +42,7 @@ impl<'w, 't> Search<'w, 't> {
         for &event in course.faults() {
             let other = self.one_sees_another(&course.why(event));
             self.clause(&[(z, event)], &other);
+            self.rule_out(event);
             found = true;
         }
         if let Some((x, last)) = target.last
@@ -68,6 +70,27 @@ impl<'w, 't> Search<'w, 't> {
         // Every refinement rules out one way to see; they count as conflicts, so that they are bounded.
         self.spend(u64::from(found));
         found.then_some(true)
+    }
+
+    /// An event with a condition on a single read: of the writes whose value is certain, the read sees none for which the
+    /// condition comes out differently.
+    fn rule_out(&mut self, event: Node) {
+        let (w, z) = (self.w, self.theory.z());
+        let Some(values) = w.values.as_deref() else { return };
+        let Some(formulas) = values.formulas.as_deref().filter(|_| self.ruled_out.insert(event)) else { return };
+        for (formula, outcome) in &formulas.guards[event as usize] {
+            let &[Input::Node(read)] = formula.inputs.as_slice() else { continue };
+            let Some(x) = w.act[read as usize].read() else { continue };
+            for writer in w.any_sources(read).into_iter().filter(|&writer| values.writes_as_traced(writer)) {
+                let traced = values.traced(w, x, writer);
+                let comes_out = traced.and_then(|number| formula.code.evaluate(|_| number));
+                if comes_out != Some(*outcome)
+                    && let Some(&sees) = self.sources.get(&(writer, read))
+                {
+                    self.clause(&[(z, event)], &[!sees]);
+                }
+            }
+        }
     }
 
     /// Why an event after an order went as it did: orders and literals one of which must hold for it to go otherwise.

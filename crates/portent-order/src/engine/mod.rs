@@ -2,6 +2,7 @@
 //!
 //! 1. **Filters**: the past of the goal's events (vector clocks) and the locks held at them.
 //! 2. **Saturation** (`saturate`): the closure of what the goal needs; then the observed order for what is left open.
+//!    Where there are formulas, then, the threads are executed by simple rules (`guess`).
 //! 3. **Search** (`search`): conflict-driven, for what saturation leaves undecided; a budget that runs out is `Unknown`.
 //!
 //! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as SEMANTICS §4 and §6 say: the past
@@ -67,7 +68,7 @@ pub struct Tiers {
 /// How much effort one question may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Conflicts of the search.
+    /// Conflicts of the search, or decisions that cost as much; where there are formulas, also events to execute before it.
     pub conflicts: u64,
     /// When to stop altogether.
     pub deadline: Option<Instant>,

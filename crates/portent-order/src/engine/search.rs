@@ -24,9 +24,17 @@ pub(crate) struct Limits {
     pub deadline: Option<Instant>,
 }
 
+/// How many decisions cost as much effort as a conflict. Where there are formulas, every order that is proposed is decided
+/// anew and hardly ever runs into conflicts: there each decision counts.
+const DECISIONS: u64 = 8;
+
 #[derive(Default)]
 struct Gauge {
+    /// Conflicts, and what costs as much.
     conflicts: Cell<u64>,
+    decisions: Cell<u64>,
+    /// How many decisions count as one conflict.
+    price: u64,
     limit: Cell<u64>,
     deadline: Cell<Option<Instant>>,
 }
@@ -45,7 +53,12 @@ impl Callbacks for Watcher {
             self.0.conflicts.set(self.0.conflicts.get() + 1);
         }
     }
+    /// The solver asks before every decision.
     fn stop(&self) -> bool {
+        self.0.decisions.set(self.0.decisions.get() + 1);
+        if self.0.decisions.get().is_multiple_of(self.0.price) {
+            self.0.conflicts.set(self.0.conflicts.get() + 1);
+        }
         self.0.spent()
     }
 }
@@ -100,12 +113,15 @@ pub(crate) struct Search<'w, 't> {
     pub(super) chosen: FxHashSet<Node>,
     pub(super) changes: FxHashMap<(Node, u32), Lit>,
     pub(super) possible: FxHashMap<Node, Lit>,
+    /// Events whose conditions on a single read have become clauses.
+    pub(super) ruled_out: FxHashSet<Node>,
     pub(super) course: Option<Course<'w, 't>>,
 }
 
 impl<'w, 't> Search<'w, 't> {
     pub(crate) fn new(w: &'w Window<'t>) -> Self {
-        let gauge = Rc::new(Gauge::default());
+        let price = if w.trace.symbols().is_some() { 1 } else { DECISIONS };
+        let gauge = Rc::new(Gauge { price, ..Gauge::default() });
         let mut search = Search {
             w,
             solver: Solver::new(SolverOpts::default(), Watcher(gauge.clone())),
@@ -122,6 +138,7 @@ impl<'w, 't> Search<'w, 't> {
             chosen: FxHashSet::default(),
             changes: FxHashMap::default(),
             possible: FxHashMap::default(),
+            ruled_out: FxHashSet::default(),
             course: Course::of(w),
         };
         let z = search.theory.z();

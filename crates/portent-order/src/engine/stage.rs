@@ -181,7 +181,7 @@ impl<'w, 't> Stage<'w, 't> {
             Act::Acquire(id) => {
                 let scope = w.scopes[id as usize];
                 let stays_open = scope.release == NONE || w.place[scope.release as usize] >= target.stop[chain];
-                !held_against(scope.lock, scope.mode) && !(stays_open && self.is_wanted(target, id))
+                !held_against(scope.lock, scope.mode) && (!stays_open || !self.is_wanted(target, id))
             }
             Act::Busy(lock, mode) => held_against(lock, mode),
             Act::Wake(wait) => {

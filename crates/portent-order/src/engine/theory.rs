@@ -8,6 +8,7 @@
 use super::simulate::{Obstacle, Order, Simulator};
 use super::window::{Node, Window};
 use batsat::{Lit, Theory, TheoryArg, Var, lbool};
+use std::ops::Range;
 
 struct Edge {
     from: Node,
@@ -35,8 +36,8 @@ pub(crate) struct OrderTheory<'w, 't> {
     rows: Vec<u32>,
     /// For each variable, the edge that its positive literal stands for; `None` for other variables.
     edge_of: Vec<Option<(Node, Node)>>,
-    /// Literals that hold once the source comes before this node.
-    incoming: Vec<Vec<(Node, Lit)>>,
+    /// Literals that hold once an event, by chain and place, comes before this node; sorted.
+    incoming: Vec<Vec<(u32, u32, Lit)>>,
     fresh: Vec<Var>,
     edges: Vec<Edge>,
     /// Edges by chain of their target: (place of the target, index of the edge).
@@ -48,7 +49,9 @@ pub(crate) struct OrderTheory<'w, 't> {
     /// For each variable, how many edges there were when the theory propagated it.
     when: Vec<u32>,
     explanation: Vec<Lit>,
-    changed: Vec<Node>,
+    /// What has grown since literals were last looked at: node, chain, and from where to where.
+    grown: Vec<(Node, u32, Range<u32>)>,
+    scratch: Vec<u32>,
     simulator: Simulator,
     /// In `values`: literals that choose a write for a read to see.
     pub choices: Vec<(Lit, u32, Node)>,
@@ -79,7 +82,8 @@ impl<'w, 't> OrderTheory<'w, 't> {
             seen: 0,
             when: Vec::new(),
             explanation: Vec::new(),
-            changed: Vec::new(),
+            grown: Vec::new(),
+            scratch: Vec::new(),
             simulator: Simulator::default(),
             choices: Vec::new(),
             outcome: Outcome::None,
@@ -103,8 +107,12 @@ impl<'w, 't> OrderTheory<'w, 't> {
             self.when.resize(at + 1, 0);
         }
         self.edge_of[at] = Some((from, to));
-        self.incoming[to as usize].push((from, Lit::new(var, true)));
-        self.incoming[from as usize].push((to, Lit::new(var, false)));
+        for (before, after, holds) in [(from, to, true), (to, from, false)] {
+            let (chain, place) = (self.chain_of(before) as u32, self.place(before));
+            let literals = &mut self.incoming[after as usize];
+            let at = literals.partition_point(|&(c, p, _)| (c, p) < (chain, place));
+            literals.insert(at, (chain, place, Lit::new(var, holds)));
+        }
         self.fresh.push(var);
     }
 
@@ -137,7 +145,9 @@ impl<'w, 't> OrderTheory<'w, 't> {
 
     fn insert(&mut self, from: Node, to: Node, lit: Lit) {
         let k = self.k;
-        let row: Vec<u32> = self.rows[from as usize * k..][..k].to_vec();
+        let mut row = std::mem::take(&mut self.scratch);
+        row.clear();
+        row.extend_from_slice(&self.rows[from as usize * k..][..k]);
         let (chain, place) = (self.chain_of(to), self.place(to));
         self.into_chain[chain].push((place, self.edges.len() as u32));
         self.edges.push(Edge { from, to, lit });
@@ -151,22 +161,24 @@ impl<'w, 't> OrderTheory<'w, 't> {
             };
             for &node in &nodes[start..] {
                 let mut changed = false;
-                for (u, &value) in row.iter().enumerate() {
-                    let at = node as usize * k + u;
-                    if self.rows[at] < value {
-                        self.trail.push((at as u32, self.rows[at]));
-                        self.rows[at] = value;
+                let watched = !self.incoming[node as usize].is_empty();
+                let start = node as usize * k;
+                for (u, (have, &value)) in self.rows[start..start + k].iter_mut().zip(&row).enumerate() {
+                    if *have < value {
+                        self.trail.push(((start + u) as u32, *have));
+                        if watched {
+                            self.grown.push((node, u as u32, *have..value));
+                        }
+                        *have = value;
                         changed = true;
                     }
                 }
                 if !changed {
                     break;
                 }
-                if !self.incoming[node as usize].is_empty() {
-                    self.changed.push(node);
-                }
             }
         }
+        self.scratch = row;
     }
 
     /// Literals of a path from `from` to `to` over the first `time` edges, into `explanation`.
@@ -215,25 +227,41 @@ impl<'w, 't> OrderTheory<'w, 't> {
         }
     }
 
-    fn propagate_changed(&mut self, acts: &mut TheoryArg<'_>) -> bool {
-        let mut changed = std::mem::take(&mut self.changed);
-        changed.sort_unstable();
-        changed.dedup();
+    /// Propagates the literals that hold by what has grown.
+    fn propagate_grown(&mut self, acts: &mut TheoryArg<'_>) -> bool {
         let mut fine = true;
-        'nodes: for &node in &changed {
-            for &(source, lit) in &self.incoming[node as usize] {
-                if self.is_before(source, node) && acts.value(lit.var()) == lbool::UNDEF {
+        'grown: for (node, chain, places) in self.grown.drain(..) {
+            let literals = &self.incoming[node as usize];
+            let first = literals.partition_point(|&(c, p, _)| (c, p) < (chain, places.start));
+            for &(c, place, lit) in &literals[first..] {
+                if c != chain || place >= places.end {
+                    break;
+                }
+                if acts.value(lit.var()) == lbool::UNDEF {
                     self.when[lit.var().idx() as usize] = self.edges.len() as u32;
                     if !acts.propagate(lit) {
                         fine = false;
-                        break 'nodes;
+                        break 'grown;
                     }
                 }
             }
         }
-        changed.clear();
-        self.changed = changed;
         fine
+    }
+
+    /// Propagates new literals that hold already.
+    fn propagate_fresh(&mut self, acts: &mut TheoryArg<'_>) -> bool {
+        for var in std::mem::take(&mut self.fresh) {
+            let Some((from, to)) = self.edge_of[var.idx() as usize] else { continue };
+            let lit = Lit::new(var, self.is_before(from, to));
+            if (lit.sign() || self.is_before(to, from)) && acts.value(var) == lbool::UNDEF {
+                self.when[var.idx() as usize] = self.edges.len() as u32;
+                if !acts.propagate(lit) {
+                    return false;
+                }
+            }
+        }
+        true
     }
 }
 
@@ -278,7 +306,7 @@ impl Theory for OrderTheory<'_, '_> {
             }
         }
         self.seen = self.seen.min(seen);
-        self.changed.clear();
+        self.grown.clear();
     }
 
     fn n_levels(&self) -> usize {
@@ -286,12 +314,7 @@ impl Theory for OrderTheory<'_, '_> {
     }
 
     fn partial_check(&mut self, acts: &mut TheoryArg<'_>) {
-        for var in std::mem::take(&mut self.fresh) {
-            if let Some((from, to)) = self.edge_of[var.idx() as usize] {
-                self.changed.extend([from, to]);
-            }
-        }
-        if !self.propagate_changed(acts) {
+        if !self.propagate_fresh(acts) {
             return;
         }
         while self.seen < acts.model().len() {
@@ -309,7 +332,7 @@ impl Theory for OrderTheory<'_, '_> {
                 return;
             }
             self.insert(from, to, lit);
-            if !self.propagate_changed(acts) {
+            if !self.propagate_grown(acts) {
                 return;
             }
         }

@@ -89,6 +89,12 @@ impl Values {
         expected.is_some() && expected == self.written(w, x, writer)
     }
 
+    /// Whether a write (or [`BASE`]) leaves what it left in the trace, or nothing that is known.
+    pub(super) fn writes_as_traced(&self, writer: u32) -> bool {
+        let formula = self.formulas.as_ref().and_then(|formulas| formulas.written.get(writer as usize)?.as_ref());
+        formula.is_none_or(|formula| formula.nodes().next().is_none())
+    }
+
     /// The value that a read had in the trace.
     pub(crate) fn expects(&self, read: Node) -> Option<i64> {
         self.expected[read as usize]
@@ -274,14 +280,14 @@ impl<'t> Window<'t> {
 
     /// Whether a write of the variable is known to have another's value, so that seeing it instead changes nothing.
     pub(crate) fn is_no_change(&self, read: Node, writer: u32) -> bool {
-        let symbolic = self.trace.symbols().is_some();
-        !symbolic && self.values.as_ref().is_some_and(|values| values.is_equal(self, read, writer))
+        let equal = |values: &Values| values.is_equal(self, read, writer) && values.writes_as_traced(writer);
+        self.values.as_deref().is_some_and(equal)
     }
     /// Likewise for the last write of a variable.
     pub(crate) fn ends_the_same(&self, observed: Node, writer: Node) -> bool {
         let value = |node: Node| self.trace.value(EventId::new(self.first + node as usize));
-        let symbolic = self.trace.symbols().is_some();
-        !symbolic && self.values.is_some() && value(observed).is_some() && value(observed) == value(writer)
+        let certain = self.values.as_deref().is_some_and(|values| values.writes_as_traced(writer));
+        certain && value(observed).is_some() && value(observed) == value(writer)
     }
     /// Whether a thread stops at a read that sees something else: where it does not, no goal needs to free a read.
     pub(crate) fn stops_at_changed_reads(&self) -> bool {

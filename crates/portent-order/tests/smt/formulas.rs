@@ -6,9 +6,7 @@
 //! Formulas of any other kind are refused.
 
 use super::order::{Facts, all, any, at, complete, facts, last, lt, order, p, sees};
-use super::{Asked, goals, seeds};
-use portent_order::{Goal, Model, Writer};
-use portent_trace::generate::{Config, Generator, Start};
+use portent_order::{Goal, Writer};
 use portent_trace::symbolic::{ExprId, Node, Operator, Type};
 use portent_trace::{EventId, Op, Trace};
 use std::fmt::Write as _;
@@ -51,7 +49,7 @@ fn bits(of: Type) -> u32 {
 }
 
 /// The formulas of a trace as terms over what its reads saw.
-struct Encoding<'t> {
+pub(super) struct Encoding<'t> {
     trace: &'t Trace,
     f: Facts,
     /// The reads of each thread by number.
@@ -59,7 +57,7 @@ struct Encoding<'t> {
 }
 
 impl<'t> Encoding<'t> {
-    fn new(trace: &'t Trace) -> Self {
+    pub(super) fn new(trace: &'t Trace) -> Self {
         let mut reads = vec![Vec::new(); trace.threads()];
         for event in trace.events().filter(|event| event.op.reads()) {
             reads[event.thread.index()].push(event.id);
@@ -177,7 +175,7 @@ impl<'t> Encoding<'t> {
         all(parts)
     }
 
-    fn constraints(&self) -> String {
+    pub(super) fn constraints(&self) -> String {
         let (trace, f) = (self.trace, &self.f);
         let symbols = trace.symbols().unwrap();
         let mut s = order(trace, f, "ALL");
@@ -230,7 +228,7 @@ impl<'t> Encoding<'t> {
         all([is_solid(write)].into_iter().chain(differs).collect())
     }
 
-    fn goal(&self, goal: &Goal) -> String {
+    pub(super) fn goal(&self, goal: &Goal) -> String {
         let (trace, f) = (self.trace, &self.f);
         match *goal {
             Goal::Race { first, second } => all(vec![self.next(first), self.next(second)]),
@@ -259,49 +257,5 @@ impl<'t> Encoding<'t> {
             Goal::Deadlock { ref waiting } => all(waiting.iter().map(|&e| at(trace, f, e)).collect()),
             Goal::LostWakeup { .. } => unreachable!("not asked of the SMT solver"),
         }
-    }
-}
-
-fn config(seed: u64) -> Config {
-    let pick = |salt: u64, most: u64| (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (salt * 7 % 50)) % most;
-    Config {
-        seed,
-        events: 50 + pick(1, if seed.is_multiple_of(5) { 250 } else { 100 }),
-        threads: 2 + pick(2, 4) as u32,
-        variables: 4 + pick(3, 12) as u32,
-        locks: 1 + pick(4, 4) as u32,
-        blocks: 4,
-        block_share: 0.5,
-        truncated: seed.is_multiple_of(2),
-        start: if seed.is_multiple_of(3) { Start::Unforked } else { Start::Flat },
-        quantum: 1 + pick(5, 8) as u32,
-        reads: 0.5,
-        updates: if seed.is_multiple_of(2) { 0.1 } else { 0.0 },
-        symbolic: true,
-        read_branches: Some(if seed.is_multiple_of(2) { 0.3 } else { 0.6 }),
-        local: 0.1,
-        unguarded: 0.4,
-        guarded: 0.6,
-        section: 2,
-        nesting: 2,
-        conditions: (seed % 3) as u32,
-        waits: if seed.is_multiple_of(3) { 0.0 } else { 0.05 },
-        ..Config::default()
-    }
-}
-
-#[test]
-fn engine_and_smt_solver_agree_on_symbolic_traces() {
-    let seeds = seeds(60);
-    let mut asked = Asked::default();
-    for seed in 1..=seeds {
-        let mut generator = Generator::new(config(seed)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let trace = Trace::from_input(&mut generator).unwrap();
-        let encoding = Encoding::new(&trace);
-        let goals: Vec<_> = goals(&trace).into_iter().map(|goal| (goal.clone(), encoding.goal(&goal))).collect();
-        asked.compare(&trace, Model::Values, encoding.constraints(), &goals, &format!("symbolic seed {seed}"));
-    }
-    if seeds > 0 {
-        asked.finish(10 * seeds as usize);
     }
 }

@@ -1,92 +1,29 @@
 //! The order engine against an SMT solver, on traces too long for the oracle (50 to 300 events): without formulas here, with
-//! formulas in `formulas`.
+//! formulas in `symbolic`.
 //!
 //! Needs `z3` on PATH; where there is none, the tests say that they were skipped.
 
 mod formulas;
+mod models;
 mod order;
+mod symbolic;
 
-use order::{Facts, all, any, at, complete, facts, last, lt, order, p, sees, z3};
+use models::{constraints, goal_formula};
+use order::facts;
 use portent_order::engine::{Effort, Engine, View};
-use portent_order::{Goal, Kind, Model, Verdict, Writer, brute, check};
+use portent_order::{Goal, Kind, Model, Verdict, brute, check};
+use portent_trace::Trace;
 use portent_trace::generate::{Config, Generator, Start};
-use portent_trace::{EventId, Op, Trace};
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
-/// "The read sees what it expects."
-fn kept(read: EventId) -> String {
-    format!("k{}", read.index())
-}
-/// What a write wrote is what it wrote in the trace.
-fn solid(trace: &Trace, f: &Facts, writer: Writer) -> String {
-    match writer {
-        Writer::Event(w) if f.branches => all(f.reads_before(trace, w).map(kept).collect()),
-        _ => "true".into(),
-    }
-}
-fn constraints(trace: &Trace, model: Model, f: &Facts) -> String {
-    let mut s = order(trace, f, "QF_LIA");
-    for event in trace.events() {
-        let _ = writeln!(s, "(declare-const {} Bool)", kept(event.id));
-    }
-    let mut say = |fact: String| {
-        let _ = writeln!(s, "(assert {fact})");
-    };
-    for event in trace.events() {
-        let e = event.id;
-        match event.op {
-            op if op.reads() && model == Model::Reads => {
-                say(any(vec![lt("z", p(e)), sees(trace, f, e, f.saw[e.index()])]));
-            }
-            op if op.reads() && model == Model::Values => {
-                let writes = f.writes[op.variable().unwrap().index()].iter().map(|&w| Writer::Event(w));
-                let sources = writes.chain([Writer::Init]);
-                let sources = sources.filter(|&w| w == f.saw[e.index()] || f.equal(trace, e, w));
-                let choices = sources.map(|w| all(vec![sees(trace, f, e, w), solid(trace, f, w)])).collect();
-                say(format!("(=> {} {})", kept(e), any(choices)));
-                if !f.branches {
-                    say(any(vec![lt("z", p(e)), kept(e)]));
-                }
-            }
-            Op::Branch if model == Model::Values => {
-                say(any(vec![lt("z", p(e)), all(f.reads_before(trace, e).map(kept).collect())]));
-            }
-            _ => {}
-        }
-    }
-    s
-}
-
-fn goal_formula(trace: &Trace, model: Model, f: &Facts, goal: &Goal) -> String {
-    let at = |e: EventId| at(trace, f, e);
-    match *goal {
-        Goal::Race { first, second } => all(vec![at(first), at(second)]),
-        Goal::Nondeterminism { read, challenger } if model == Model::Values => {
-            let seen = last(f, trace.op(read).variable().unwrap(), challenger);
-            let differs = if f.equal(trace, read, challenger) { "false" } else { "true" };
-            all(vec![at(read), seen, solid(trace, f, challenger), differs.into()])
-        }
-        Goal::Nondeterminism { read, challenger } => {
-            all(vec![at(read), last(f, trace.op(read).variable().unwrap(), challenger)])
-        }
-        Goal::FinalValue { variable, challenger } => {
-            let other = trace.value(*f.writes[variable.index()].last().unwrap());
-            if model == Model::Values && other.is_some() && other == trace.value(challenger) {
-                return "false".into();
-            }
-            let solid =
-                if model == Model::Values { solid(trace, f, Writer::Event(challenger)) } else { all(Vec::new()) };
-            all(vec![complete(f), last(f, variable, Writer::Event(challenger)), solid])
-        }
-        Goal::Atomicity { first, remote, second } => {
-            let kept = all(vec![at(second), lt(p(first), p(remote)), lt(p(remote), "z")]);
-            let free = all(vec![at(second), at(remote)]);
-            let stops = model == Model::Reads || (model == Model::Values && !f.branches);
-            if stops && trace.op(remote).reads() { any(vec![kept, free]) } else { kept }
-        }
-        Goal::Deadlock { ref waiting } => all(waiting.iter().map(|&e| at(e)).collect()),
-        Goal::LostWakeup { .. } => unreachable!("not asked of the SMT solver"),
-    }
+/// The answers of the solver, line by line; `None` where there is none.
+fn z3(script: &str) -> Option<Vec<String>> {
+    let mut child = Command::new("z3").arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+    child.stdin.take()?.write_all(script.as_bytes()).ok()?;
+    let output = child.wait_with_output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }
 
 /// Traces of 50 to 300 events in many styles; no updates, whose freedom in atomicity goals this encoding leaves out.

@@ -5,8 +5,6 @@
 use portent_order::Writer;
 use portent_trace::{EventId, Mode, Op, Trace, VarId};
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
 /// Facts of a trace that the encoding needs.
 pub(super) struct Facts {
@@ -183,12 +181,4 @@ pub(super) fn last(f: &Facts, x: VarId, c: Writer) -> String {
 /// Every event is before the cut.
 pub(super) fn complete(f: &Facts) -> String {
     all(f.program.iter().filter_map(|t| t.last()).map(|&e| lt(p(e), "z")).collect())
-}
-
-/// The answers of the solver, line by line; `None` where there is none.
-pub(super) fn z3(script: &str) -> Option<Vec<String>> {
-    let mut child = Command::new("z3").arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
-    child.stdin.take()?.write_all(script.as_bytes()).ok()?;
-    let output = child.wait_with_output().ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }
