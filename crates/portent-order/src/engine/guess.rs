@@ -65,7 +65,7 @@ pub(crate) struct Guess<'w, 't> {
     insist: Vec<bool>,
     /// Orders that led somewhere for other questions, and how many there were.
     known: Vec<Vec<Node>>,
-    remembered: usize,
+    so_far: usize,
     ranked: Vec<((bool, bool, bool, u32), Node)>,
     /// Events still to be taken before it gives up.
     left: u64,
@@ -81,27 +81,34 @@ impl<'w, 't> Guess<'w, 't> {
             avoid: vec![None; w.len()],
             insist: vec![false; w.len()],
             known: Vec::new(),
-            remembered: 0,
+            so_far: 0,
             ranked: Vec::new(),
             left: 0,
         })
     }
 
-    /// An order that reaches the target from the start of the window, if one is found by executing at most so many events.
+    /// An order that reaches the target from the start of the window, if simple rules or orders that it remembers lead there;
+    /// here and in [`Guess::insist`], executes at most so many events.
     pub(crate) fn find(&mut self, target: &Target, most: u64) -> Option<&[Node]> {
-        if target.lost.is_some() {
-            return None;
-        }
         self.left = most.min(ROUNDS * self.w.len() as u64);
         self.avoid.fill(None);
         self.insist.fill(false);
-        let found = self.by_rules(target) || self.by_memory(target) || self.wander(target);
+        let found = target.lost.is_none() && (self.by_rules(target) || self.by_memory(target));
+        found.then(|| self.remembered())
+    }
+
+    /// The same by trial and error, after [`Guess::find`] for the same target.
+    pub(crate) fn insist(&mut self, target: &Target) -> Option<&[Node]> {
+        if target.lost.is_some() {
+            return None;
+        }
+        let found = self.wander(target);
         if !found {
             self.stage.back_to(0);
             self.stage.redo(&self.best);
         }
-        self.remember();
-        found.then_some(&self.stage.order)
+        let order = self.remembered();
+        found.then_some(order)
     }
 
     fn by_rules(&mut self, target: &Target) -> bool {
@@ -142,12 +149,14 @@ impl<'w, 't> Guess<'w, 't> {
         ranked.iter().rev().take(FOLLOWED).map(|&(_, at)| at).collect()
     }
 
-    fn remember(&mut self) {
-        match self.known.get_mut(self.remembered % REMEMBERED) {
+    /// The order of the stage, which is remembered.
+    fn remembered(&mut self) -> &[Node] {
+        match self.known.get_mut(self.so_far % REMEMBERED) {
             Some(oldest) => oldest.clone_from(&self.stage.order),
             None => self.known.push(self.stage.order.clone()),
         }
-        self.remembered += 1;
+        self.so_far += 1;
+        &self.stage.order
     }
 
     /// Takes back a part of the best, and tries another way from there; a larger part each time that it leads less far.

@@ -65,6 +65,9 @@ pub struct Tiers {
     pub clauses: u64,
 }
 
+/// A short search takes that part of the effort.
+const SHORT: u64 = 16;
+
 /// How much effort one question may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
@@ -278,17 +281,41 @@ impl<'v, 't> Engine<'v, 't> {
             return settled;
         }
         self.saturation.undo(mark);
-        if self.guess.is_none() {
-            self.guess = Guess::of(self.window);
+        if let Some(settled) = self.execute(target, effort) {
+            return settled;
         }
-        if let Some(guess) = &mut self.guess
-            && let Some(order) = guess.find(target, effort.conflicts)
-        {
-            self.tiers.guessed += 1;
-            return Settled::Order { floor: vec![0; self.window.chains], order: order.to_vec() };
+        let found = self.search(target, effort);
+        self.searched(found)
+    }
+
+    /// Where there are formulas: what executing the threads settles, or a short search.
+    fn execute(&mut self, target: &Target, effort: Effort) -> Option<Settled> {
+        let mut guess = self.guess.take().or_else(|| Guess::of(self.window))?;
+        let mut settled = guess.find(target, effort.conflicts).map(|order| self.guessed(order));
+        if settled.is_none() {
+            // What is easy to refute should not be guessed at for long.
+            let short = Effort { conflicts: effort.conflicts / SHORT, ..effort };
+            settled = match self.search(target, short) {
+                Found::OutOfBudget => guess.insist(target).map(|order| self.guessed(order)),
+                found => Some(self.searched(found)),
+            };
         }
+        self.guess = Some(guess);
+        settled
+    }
+
+    fn guessed(&mut self, order: &[Node]) -> Settled {
+        self.tiers.guessed += 1;
+        Settled::Order { floor: vec![0; self.window.chains], order: order.to_vec() }
+    }
+
+    fn search(&mut self, target: &Target, effort: Effort) -> Found {
         let search = self.search.get_or_insert_with(|| Search::new(self.window));
-        match search.solve(target, Limits { conflicts: effort.conflicts, deadline: effort.deadline }) {
+        search.solve(target, Limits { conflicts: effort.conflicts, deadline: effort.deadline })
+    }
+
+    fn searched(&mut self, found: Found) -> Settled {
+        match found {
             Found::Order(order) => {
                 self.tiers.searched += 1;
                 Settled::Order { floor: vec![0; self.window.chains], order }
