@@ -48,11 +48,10 @@ fn tiers(tiers: &Tiers) -> String {
     )
 }
 
-/// Every (read, other write) question of a preset, with a window that covers it.
-fn reads(name: &str, model: Model) {
-    let trace = preset(name);
+/// Every (read, other write) question of a trace, with a window that covers it.
+fn reads(name: &str, trace: &Trace, model: Model) {
     let start = Instant::now();
-    let view = View::whole(&trace, model);
+    let view = View::whole(trace, model);
     let mut engine = Engine::new(&view);
     let (mut feasible, mut unknown) = (0u64, 0u64);
     let answered =
@@ -293,8 +292,8 @@ fn main() {
         }
     });
     for model in [Model::Reads, Model::Sync, Model::Values] {
-        run("reads/daisy", &|| reads("daisy", model));
-        run("reads/thrift", &|| reads("thrift", model));
+        run("reads/daisy", &|| reads("daisy", &preset("daisy"), model));
+        run("reads/thrift", &|| reads("thrift", &preset("thrift"), model));
         run("races/2000", &|| {
             races("2000 events, 8 threads, 160 variables, 20 locks", window(2_000, 8, 160, 20), model, 5_000)
         });
@@ -316,6 +315,12 @@ fn main() {
             };
             run("values/2000", &|| races(&format!("2000 events with values, {name}"), with(&few), model, 5_000));
             run("values/contended", &|| races(&format!("contended, with values, {name}"), with(&hot), model, 500));
+        }
+        for (events, variables, locks) in [(2_000, 160, 20), (500, 40, 5), (500, 10, 3)] {
+            run("values/reads", &|| {
+                let trace = generate(Config { symbolic: true, ..window(events, 8, variables, locks) });
+                reads(&format!("{events} events, {variables} variables, formulas"), &trace, model);
+            });
         }
         run("races/10000", &|| {
             races("10000 events, 8 threads, 400 variables, 40 locks", window(10_000, 8, 400, 40), model, 1_000)
