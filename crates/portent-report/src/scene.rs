@@ -125,6 +125,14 @@ impl Scene {
         }
     }
 
+    /// By formulas: events that read or write something else in the breaking order than in the run, and what.
+    pub(crate) fn changed(&self, trace: &Trace) -> impl Iterator<Item = (EventId, Option<i64>)> {
+        let changed = self.computed.iter().flatten().map(|(&event, &value)| (event, value));
+        let mut changed: Vec<_> = changed.filter(|&(event, value)| trace.value(event) != value).collect();
+        changed.sort_unstable();
+        changed.into_iter()
+    }
+
     /// The value of an event in the breaking order, where it is known.
     pub(crate) fn breaking_value(&self, trace: &Trace, event: EventId) -> Option<i64> {
         if let Some(computed) = &self.computed {

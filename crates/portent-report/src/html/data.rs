@@ -10,7 +10,7 @@ use crate::report::{Report, Run, Spot, Story, Verdict};
 use crate::scene::{Scene, Sequence, State};
 use crate::text::summary;
 use portent_order::Model;
-use portent_trace::{EventId, LocId, Op};
+use portent_trace::{EventId, LocId, Op, Trace};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -101,6 +101,8 @@ struct FindingData<'a> {
     matters: Vec<(u32, &'static str)>,
     /// What reads see in the breaking order: the event, or nothing for the initial value.
     sees: Vec<(u32, Option<u32>)>,
+    /// By formulas: values in the breaking order that are not those of the run.
+    computed: Vec<(u32, Option<String>)>,
 }
 
 #[derive(Serialize)]
@@ -198,7 +200,7 @@ impl<'a> Data<'a> {
             .zip(&plans)
             .map(|(story, (scene, observed, breaking))| {
                 let number = |event: EventId| numbers[story.run].get(&event).copied();
-                finding(story, scene, observed, breaking, &number)
+                finding(&report.runs[story.run].trace, story, scene, observed, breaking, &number)
             })
             .collect();
         Data {
@@ -274,6 +276,7 @@ impl Events {
 }
 
 fn finding<'a>(
+    trace: &Trace,
     story: &'a Story,
     scene: &Scene,
     observed: &Plan,
@@ -325,6 +328,10 @@ fn finding<'a>(
             .matters
             .iter()
             .filter_map(|(&event, &matter)| Some((number(event)?, matter_name(matter))))
+            .collect(),
+        computed: scene
+            .changed(trace)
+            .filter_map(|(e, value)| Some((number(e)?, value.map(|v| v.to_string()))))
             .collect(),
         sees: scene.sees.iter().filter_map(|(&read, writer)| Some((number(read)?, writer.and_then(number)))).collect(),
     }

@@ -22,11 +22,12 @@ function prepared(finding) {
   const trace = DATA.traces[finding.trace];
   const matters = new Map(finding.matters);
   const sees = new Map(finding.sees);
+  const computed = new Map(finding.computed);
   const orders = [["observed", "Observed order"], ["breaking", "Breaking order"]].map(([name, title]) => {
     const events = decoded(finding[name].list);
     return { name, title, events, pending: finding[name].pending, unfolded: new Set(), cursor: -1, top: 0 };
   }).filter(order => order.events.length > 0 || order.pending.length > 0);
-  finding.ready = { finding, trace, matters, sees, orders, lanes: lanesOf(trace, matters, orders) };
+  finding.ready = { finding, trace, matters, sees, computed, orders, lanes: lanesOf(trace, matters, orders) };
   return finding.ready;
 }
 
@@ -148,7 +149,9 @@ function deedOf(ready, order, row) {
   if (row.state === "next" && trace.deed[row.event] === READ) return `about to read ${object}`;
   if (row.state === "never") return `never wakes from ${object}`;
   let value = trace.value[row.event];
-  if (order.name === "breaking" && ready.sees.has(row.event)) {
+  if (order.name === "breaking" && ready.computed.has(row.event)) {
+    value = ready.computed.get(row.event);
+  } else if (order.name === "breaking" && ready.sees.has(row.event)) {
     const writer = ready.sees.get(row.event);
     value = writer === null || trace.deed[row.event] === UPDATE ? null : trace.value[writer];
   }
