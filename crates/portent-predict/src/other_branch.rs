@@ -36,6 +36,16 @@ struct Flip {
 /// What came of one.
 type Tried = (Vec<(Key, Finding)>, Prediction);
 
+/// Kinds of bug that are looked for behind branches.
+fn looks_for(kind: BugKind) -> bool {
+    !matches!(kind, BugKind::Nondeterminism | BugKind::Property)
+}
+
+/// Whether there may be anything to look behind.
+pub(crate) fn has_any(trace: &Trace, options: &Options) -> bool {
+    options.model == Model::Values && trace.symbols().is_some() && options.kinds.iter().copied().any(looks_for)
+}
+
 /// Looks behind the branches of a trace with formulas; `known` are the groups that have a finding.
 pub(crate) fn examine(
     facts: &Facts<'_>,
@@ -44,15 +54,8 @@ pub(crate) fn examine(
     mut known: FxHashSet<Key>,
     prediction: &mut Prediction,
 ) {
-    let kinds: Vec<BugKind> = options
-        .kinds
-        .iter()
-        .copied()
-        .filter(|kind| !matches!(kind, BugKind::Nondeterminism | BugKind::Property))
-        .collect();
-    let Some(symbols) = facts.trace.symbols().filter(|_| options.model == Model::Values && !kinds.is_empty()) else {
-        return;
-    };
+    let Some(symbols) = facts.trace.symbols().filter(|_| has_any(facts.trace, options)) else { return };
+    let kinds: Vec<BugKind> = options.kinds.iter().copied().filter(|&kind| looks_for(kind)).collect();
     let (flips, mut left) = flips(facts, symbols);
     let jobs = options.jobs.min(flips.len());
     let options = Options { kinds, jobs: 1, ..options.clone() };

@@ -45,6 +45,14 @@ pub struct Options {
 impl Options {
     /// Events per window, unless told otherwise.
     pub const WINDOW: usize = 10_000;
+    /// The same where formulas are executed: what a question costs grows faster with the window.
+    pub const SYMBOLIC_WINDOW: usize = 1_000;
+
+    /// Events per window that suit a trace.
+    pub fn window_for(trace: &Trace, model: Model) -> usize {
+        let executed = model == Model::Values && trace.symbols().is_some();
+        if executed { Self::SYMBOLIC_WINDOW } else { Self::WINDOW }
+    }
 }
 
 impl Default for Options {
@@ -110,8 +118,11 @@ pub struct Prediction {
 /// Predicts what other interleavings of the run contain.
 pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Prediction {
     let started = Instant::now();
-    let deadline = options.budget.and_then(|budget| started.checked_add(budget));
-    let stop = Stop::new(control.interrupt, deadline);
+    let until = |budget: Duration| started.checked_add(budget);
+    // A share of the time is for branches that go the other way, if there are any.
+    let shared =
+        options.budget.map(|budget| if other_branch::has_any(trace, options) { budget * 4 / 5 } else { budget });
+    let stop = Stop::new(control.interrupt, shared.and_then(until));
     let facts = Facts::new(trace);
     let mut sweeper = Sweeper::new(&facts, options, control, &stop);
     let kinds = || BugKind::ALL.into_iter().filter(|kind| options.kinds.contains(kind));
@@ -164,7 +175,8 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
     }
     let known = groups.keys().cloned().collect();
     prediction.findings = findings(&facts, options.model, groups, &mut prediction.incomplete);
-    other_branch::examine(&facts, options, &stop, known, &mut prediction);
+    let last = Stop::new(control.interrupt, options.budget.and_then(until));
+    other_branch::examine(&facts, options, &last, known, &mut prediction);
     prediction.incomplete.sort_by_key(|entry| (entry.kind, entry.why, entry.events.is_none(), entry.events.clone()));
     if options.kinds.contains(&BugKind::Race) {
         let relaxed = relaxed_races(&facts, options.model, &prediction.findings);

@@ -232,9 +232,9 @@ pub(crate) struct SearchArgs {
     /// Which kinds of bug to look for [default: all; property only with --spec].
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub(crate) kind: Vec<KindName>,
-    /// Events per window.
-    #[arg(long, value_name = "N", default_value_t = portent_predict::Options::WINDOW, value_parser = window)]
-    pub(crate) window: usize,
+    /// Events per window [default: 10000; 1000 in values, where the trace has formulas].
+    #[arg(long, value_name = "N", value_parser = window)]
+    pub(crate) window: Option<usize>,
     /// Stop after this many seconds, with what is known by then.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) budget: Option<f64>,

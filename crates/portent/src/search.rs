@@ -20,7 +20,8 @@ impl SearchArgs {
         kinds.extend(self.spec.is_some().then_some(BugKind::Property));
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = self.jobs.map_or_else(cores, |jobs| usize::from(jobs.get()));
-        Ok(Options { kinds, window: self.window, budget: self.budget()?, jobs, ..Options::default() })
+        let window = self.window.unwrap_or(Options::WINDOW);
+        Ok(Options { kinds, window, budget: self.budget()?, jobs, ..Options::default() })
     }
 
     /// How long to search.

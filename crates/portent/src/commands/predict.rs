@@ -21,7 +21,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Predicts, prints and says by the exit status what came out.
 pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
-    let options = options(args)?;
+    let mut options = options(args)?;
     let filters = Filters::read(&args.report)?;
     let spec = args.search.spec.as_deref().map(Spec::read).transpose()?;
     let mut input = Input::open(&args.trace, false)?;
@@ -30,6 +30,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
         .named(|source| Trace::from_input_watched(source, args.search.functions(), |progress| bar.update(progress)))?;
     drop(bar);
     input.warn_if_truncated();
+    if args.search.window.is_none() {
+        options.window = Options::window_for(&trace, options.model);
+    }
     let properties = match &spec {
         None => Vec::new(),
         Some(spec) => spec.bind(&trace, &declarations(args))?,
