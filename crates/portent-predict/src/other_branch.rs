@@ -160,7 +160,7 @@ fn flips(facts: &Facts<'_>, symbols: &Symbols) -> (Vec<Flip>, usize) {
     let places = Places::of(trace, symbols);
     let mut of_place: FxHashMap<(LocId, bool), Vec<EventId>> = FxHashMap::default();
     for &(branch, outcome) in &places.branches {
-        let seen = places.at.get(&(trace.event(branch).loc, !outcome)).is_some();
+        let seen = places.at.contains_key(&(trace.event(branch).loc, !outcome));
         if symbols.side(branch).is_some() || seen {
             of_place.entry((trace.event(branch).loc, outcome)).or_default().push(branch);
         }
