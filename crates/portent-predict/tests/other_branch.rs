@@ -65,6 +65,13 @@ fn recipe_finds_the_race_behind_the_negated_branch() {
 }
 
 #[test]
+fn recipe_finds_it_behind_the_loop_too() {
+    let text = "main|w(x)|0|0\nmain|w(y)|0|0\nmain|fork(T1)|0\nmain|fork(T2)|0\nT1|w(y)|4|3\n#!= (add (add 0 1) 2)\n\
+                T1|w(x)|5|1\n#!= 1\nT1|w(y)|6|5\n#!= 5\nT2|r(y)|7|5\nT2|branch|7\n#!= (gt r0 2)\n#!else r(x)|10\nT2|r(x)|8|1\n";
+    assert_eq!(behind(text), ["race 5 10"]);
+}
+
+#[test]
 fn other_models_do_not_look_behind_branches() {
     for model in [Model::Reads, Model::Sync] {
         assert!(find(FIG1, model).1.findings.iter().all(|finding| !finding.flags.needs_other_branch));

@@ -274,3 +274,15 @@ fn formulas_can_be_taken_batch_by_batch() {
         assert_eq!(all.dag.evaluate(expr, &by_hundreds), symbols.dag().evaluate(same, &by_hundreds), "event {input}");
     }
 }
+
+#[test]
+fn formulas_that_grow_with_the_thread_are_read_in_linear_time() {
+    // Every write is the sum of all reads so far: evaluated one by one, they would be half a billion operations.
+    let mut text = String::from("#!: s 0\n");
+    for i in 0..30_000 {
+        text.push_str(&format!("T1|r(x)|1|1\n#!: s (add $s r{i})\nT1|w(y)|2|{}\n#!= $s\n", i + 1));
+    }
+    let trace = Trace::from_std(&text).unwrap();
+    assert_eq!(trace.len(), 60_000);
+    assert!(trace.symbols().unwrap().written(EventId::new(59_999)).is_some());
+}

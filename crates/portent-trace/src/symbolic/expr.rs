@@ -164,10 +164,16 @@ pub enum Untyped {
     TooMany,
 }
 
+/// The bits of expressions whose reads have been made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evaluated(FxHashMap<ExprId, u64>);
+
 /// Expressions that share what they have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Dag {
     nodes: Vec<(Node, Type)>,
+    /// For each of them, the reads that its thread must have made: one more than the last that it depends on.
+    needs: Vec<u32>,
     known: FxHashMap<(Node, Type), ExprId>,
 }
 
@@ -189,6 +195,11 @@ impl Dag {
         self.nodes[expr.0 as usize].1
     }
 
+    /// How many reads a thread must have made before the expression means anything.
+    pub(crate) fn needs(&self, expr: ExprId) -> usize {
+        self.needs[expr.0 as usize] as usize
+    }
+
     fn intern(&mut self, node: Node, of: Type) -> Result<ExprId, Untyped> {
         if let Some(&known) = self.known.get(&(node, of)) {
             return Ok(known);
@@ -197,6 +208,11 @@ impl Dag {
             return Err(Untyped::Width);
         }
         let id = ExprId(u32::try_from(self.nodes.len()).map_err(|_| Untyped::TooMany)?);
+        self.needs.push(match node {
+            Node::Constant(_) => 0,
+            Node::Read(read) => read.saturating_add(1),
+            Node::Apply(_, operands) => operands.iter().map(|e| self.needs[e.0 as usize]).max().unwrap_or(0),
+        });
         self.nodes.push((node, of));
         self.known.insert((node, of), id);
         Ok(id)
@@ -284,7 +300,16 @@ impl Dag {
 
     /// The value of an expression as a recorded number, given what reads saw; `None` if it has none, or a read's is unknown.
     pub fn evaluate(&self, expr: ExprId, read: &impl Fn(u32) -> Option<i64>) -> Option<i64> {
-        let mut values: FxHashMap<ExprId, u64> = FxHashMap::default();
+        self.evaluate_with(&mut Evaluated::default(), expr, read)
+    }
+
+    /// The same, with what is known of other expressions of the same reads.
+    pub(crate) fn evaluate_with(
+        &self,
+        Evaluated(values): &mut Evaluated,
+        expr: ExprId,
+        read: &impl Fn(u32) -> Option<i64>,
+    ) -> Option<i64> {
         // Operands come before what they are part of: no recursion, however deep.
         let mut work = vec![expr];
         while let Some(&next) = work.last() {

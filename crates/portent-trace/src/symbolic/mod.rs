@@ -78,6 +78,8 @@ impl Symbols {
             sides_of.entry(branch).or_default().push((input, side));
         }
         let mut reads: Vec<Vec<Option<i64>>> = vec![Vec::new(); trace.threads()];
+        // Formulas of a thread share much: each part is evaluated once.
+        let mut evaluated = vec![expr::Evaluated::default(); trace.threads()];
         let mut held: Vec<Vec<(LockId, Mode)>> = vec![Vec::new(); trace.threads()];
         let mut memory: FxHashMap<VarId, Option<i64>> = FxHashMap::default();
         for event in trace.events() {
@@ -94,10 +96,11 @@ impl Symbols {
             for (is_address, expr, input) in by_event.remove(&event.id).unwrap_or_default() {
                 // The address of an access was known before it read.
                 let usable = if is_address { before } else { seen.len() };
-                if symbols.dag.reads(expr).last().is_some_and(|&last| last as usize >= usable) {
+                if symbols.dag.needs(expr) > usable {
                     return Err(wrong(input, "it names a read that the thread has not made"));
                 }
-                let value = symbols.dag.evaluate(expr, &|read| seen.get(read as usize).copied().flatten());
+                let read = |read: u32| seen.get(read as usize).copied().flatten();
+                let value = symbols.dag.evaluate_with(&mut evaluated[event.thread.index()], expr, &read);
                 let Some(value) = value else {
                     return Err(wrong(input, "it has no value: a read it names has none, or it divides by zero"));
                 };
@@ -114,13 +117,14 @@ impl Symbols {
                 }
             }
             side::step(&mut held[event.thread.index()], event.op);
-            for (input, side) in sides_of.remove(&event.id).unwrap_or_default() {
+            if let Some(side) = sides_of.remove(&event.id) {
                 let truth = |&(expr, _): &(ExprId, i64)| symbols.dag.type_of(expr) == Type::BOOL;
                 if !symbols.guards(event.id).first().is_some_and(truth) {
-                    return Err(wrong(input, "a branch with another side needs a condition that is true or false"));
+                    let why = "a branch with another side needs a condition that is true or false";
+                    return Err(wrong(side[0].0, why));
                 }
                 let made = reads[event.thread.index()].len();
-                symbols.add_side(event.id, input, side, made, &held[event.thread.index()])?;
+                symbols.add_side(event.id, side, made, held[event.thread.index()].clone())?;
             }
         }
         Ok(symbols)

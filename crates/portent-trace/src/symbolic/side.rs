@@ -73,39 +73,32 @@ pub(crate) fn resolve(
 }
 
 impl Symbols {
-    /// Adds a side event behind a branch of a thread that has made so many reads and holds these locks; both are as they
-    /// are before the side.
+    /// Adds the other side of a branch, each event with its input event. Its thread has made so many reads by then and holds
+    /// these locks.
     pub(super) fn add_side(
         &mut self,
         branch: EventId,
-        input: u32,
-        event: SideEvent,
-        reads: usize,
-        held: &[(LockId, Mode)],
+        side: Vec<(u32, SideEvent)>,
+        mut reads: usize,
+        mut held: Vec<(LockId, Mode)>,
     ) -> Result<(), TraceError> {
-        let side = self.sides.entry(branch).or_default();
-        let mut reads = reads + usize::from(event.op.reads());
-        let mut held = held.to_vec();
-        for earlier in side.iter() {
-            reads += usize::from(earlier.op.reads());
-            step(&mut held, earlier.op);
+        for &(input, event) in &side {
+            reads += usize::from(event.op.reads());
+            let fits = match event.op {
+                Op::Acquire(lock, _) => held.iter().all(|(other, _)| *other != lock),
+                Op::Release(lock, mode) => held.contains(&(lock, mode)),
+                _ => true,
+            };
+            if !fits {
+                let why = "the other side takes a lock that the thread holds, or gives back one that it does not";
+                return Err(wrong(input, why));
+            }
+            if event.written.is_some_and(|expr| self.dag.needs(expr) > reads) {
+                return Err(wrong(input, "the other side names a read that the thread has not made"));
+            }
+            step(&mut held, event.op);
         }
-        let fits = match event.op {
-            Op::Acquire(lock, _) => held.iter().all(|(other, _)| *other != lock),
-            Op::Release(lock, mode) => held.contains(&(lock, mode)),
-            _ => true,
-        };
-        if !fits {
-            return Err(wrong(
-                input,
-                "the other side takes a lock that the thread holds, or gives back one that it does not",
-            ));
-        }
-        let last = event.written.and_then(|expr| self.dag.reads(expr).last().copied());
-        if last.is_some_and(|last| last as usize >= reads) {
-            return Err(wrong(input, "the other side names a read that the thread has not made"));
-        }
-        side.push(event);
+        self.sides.insert(branch, side.into_iter().map(|(_, event)| event).collect());
         Ok(())
     }
 }
