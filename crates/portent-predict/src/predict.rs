@@ -175,13 +175,13 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
     }
     let known = groups.keys().cloned().collect();
     prediction.findings = findings(&facts, options.model, groups, &mut prediction.incomplete);
-    let last = Stop::new(control.interrupt, options.budget.and_then(until));
-    other_branch::examine(&facts, options, &last, known, &mut prediction);
-    prediction.incomplete.sort_by_key(|entry| (entry.kind, entry.why, entry.events.is_none(), entry.events.clone()));
     if options.kinds.contains(&BugKind::Race) {
         let relaxed = relaxed_races(&facts, options.model, &prediction.findings);
         prediction.findings.extend(relaxed);
     }
+    let last = Stop::new(control.interrupt, options.budget.and_then(until));
+    other_branch::examine(&facts, options, &last, known, &mut prediction);
+    prediction.incomplete.sort_by_key(|entry| (entry.kind, entry.why, entry.events.is_none(), entry.events.clone()));
     sort_and_name(trace, &mut prediction.findings);
     if options.kinds.contains(&BugKind::Nondeterminism) {
         prediction.may_read = may_read(&prediction.findings);

@@ -344,7 +344,8 @@ impl Report {
             (Some(Replayed { runs: 1.., diverged, .. }), _) => Verdict::Unconfirmed(diverged.clone()),
             _ => Verdict::Predicted,
         };
-        let replayable = finding.witness.is_some();
+        // A run that goes another way than the recording cannot be replayed from it.
+        let replayable = finding.witness.is_some() && finding.other_branch.is_none();
         let command = extras.replay.as_ref().or(self.settings.replay.as_ref()).filter(|_| replayable);
         Story {
             why: why::sentences(trace, &run.circumstances, &finding, &places, &goals),
