@@ -73,7 +73,8 @@ fn recipe_finds_it_behind_the_loop_too() {
 
 #[test]
 fn races_by_relaxed_atomics_stand_beside_it() {
-    let relaxed = format!("{FIG1}T1|w(d)|20|1\nT1|w.rlx(f)|21|1\nT2|r.rlx(f)|22|1\nT2|r(d)|23|1\n");
+    let relaxed =
+        format!("{FIG1}T1|w(d)|20|1\nT1|w.rlx(f)|21|1\nT2|r.rlx(f)|22|1\nT2|branch|22\n#!= (eq r3 1)\nT2|r(d)|23|1\n");
     let (_, found) = find(&relaxed, Model::Values);
     assert!(found.findings.iter().any(|finding| finding.flags.needs_other_branch));
     assert!(found.findings.iter().any(|finding| finding.flags.relaxed_only));
