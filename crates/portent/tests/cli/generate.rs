@@ -59,7 +59,7 @@ fn symbolic_traces_have_formulas_in_every_format() {
         // The long one was written with its formulas in parts, which are one part after converting.
         assert_eq!(place.ok("convert b.portent -"), place.ok("convert a.portent -"), "{of}");
     }
-    place.ok("gen --symbolic --events 300 -o small.std");
+    place.ok("gen --symbolic --events 300 --unguarded 0.5 -o small.std");
     let predicted = place.session("predict small.std --model values --kind race");
     assert!(predicted.contains("--- exit 1"), "{predicted}");
 }
