@@ -2,6 +2,7 @@
 
 use portent_order::Model;
 use portent_predict::{BugKind, Control, Finding, Options, Prediction, Why, predict};
+use portent_trace::generate::{Config, Generator};
 use portent_trace::{EventId, Trace};
 
 /// Recipe's Fig. 1 with its red statements: what T2 does if y > z does not hold.
@@ -204,4 +205,18 @@ fn branches_that_are_not_tried_are_counted() {
     let (_, found) = find(&text, Model::Values);
     let left: Vec<_> = found.incomplete.iter().filter(|entry| entry.why == Why::Branches).map(|e| e.count).collect();
     assert_eq!(left, [12]);
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let config = Config { symbolic: true, events: 400, threads: 4, variables: 12, unguarded: 0.2, ..Config::default() };
+    let trace = Trace::from_input(&mut Generator::new(config).unwrap()).unwrap();
+    let found = [1, 4].map(|jobs| {
+        let options = Options { model: Model::Values, jobs, window: 200, ..Options::default() };
+        let found = predict(&trace, &options, &Control::default());
+        let told = |f: &Finding| (f.id.clone(), f.instances, f.witness.as_ref().map(|witness| witness.steps.clone()));
+        (found.findings.iter().map(told).collect::<Vec<_>>(), found.incomplete)
+    });
+    assert_eq!(found[0], found[1]);
+    assert!(found[0].0.len() > 10, "{}", found[0].0.len());
 }
