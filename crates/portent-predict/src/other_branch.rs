@@ -5,6 +5,9 @@
 //! schedule that is found makes the branch go the other way by what it reads. What the other side does was recorded with
 //! the branch, or it was seen elsewhere: another branch at the same place went that way, and what its thread did next is
 //! taken over up to its next branch, as far as the places it came to have only ever been about one variable or lock.
+//!
+//! Nondeterminism is not looked for: what was not done saw nothing that could change. Nor are properties, nor two branches
+//! that go the other way at once.
 
 use crate::combine::{findings, merge};
 use crate::facts::Facts;
@@ -80,6 +83,7 @@ pub(crate) fn examine(
             left += 1;
             continue;
         };
+        left += usize::from(told.partial.is_some());
         prediction.incomplete.extend(told.incomplete);
         prediction.errors.extend(told.errors);
         prediction.stats.tiers.add(&told.stats.tiers);
@@ -113,8 +117,12 @@ fn try_one(trace: &Trace, symbols: &Symbols, flip: &Flip, options: &Options, sto
     let mut sweeper = Sweeper::new(&facts, options, &control, stop);
     let span = flip.branch.index().saturating_sub(before)..flipped.len();
     sweeper.sweep(&[Task { span, fresh: first, goals: None }], &Open::all());
+    told.partial = stop.why();
     let (groups, _) = merge(std::mem::take(&mut sweeper.outcomes), &mut told);
     let mut found = findings(&facts, options.model, groups, &mut told.incomplete);
+    // The other side's events are none of the input's.
+    let is_input = |event: &u32| u64::from(*event) < trace.input_len();
+    told.incomplete.iter_mut().filter_map(|entry| entry.events.as_mut()).for_each(|events| events.retain(is_input));
     let Some(&(condition, was)) = symbols.guards(flip.branch).first() else { return (Vec::new(), told) };
     let thread = trace.thread(flip.branch);
     let reads: Vec<EventId> =
@@ -124,10 +132,7 @@ fn try_one(trace: &Trace, symbols: &Symbols, flip: &Flip, options: &Options, sto
         // A detector that watches the run does not see what the run does not do.
         finding.flags.beyond_hb = finding.kind == BugKind::Race;
         finding.instances_exact = false;
-        // The other side's events are none of the input's.
-        for place in &mut finding.places {
-            place.event = place.event.filter(|&event| u64::from(event) < trace.input_len());
-        }
+        finding.places.iter_mut().for_each(|place| place.event = place.event.filter(is_input));
         let numbers = finding.witness.as_ref().and_then(|witness| facts.checker.numbers(&witness.schedule).ok());
         let numbers = numbers.unwrap_or_default();
         let decisive = |number: u32| {

@@ -4,6 +4,7 @@ use portent_order::Model;
 use portent_predict::{BugKind, Control, Finding, Options, Prediction, Why, predict};
 use portent_trace::generate::{Config, Generator};
 use portent_trace::{EventId, Trace};
+use std::time::Duration;
 
 /// Recipe's Fig. 1 with its red statements: what T2 does if y > z does not hold.
 const FIG1: &str = "\
@@ -205,6 +206,15 @@ fn branches_that_are_not_tried_are_counted() {
     let (_, found) = find(&text, Model::Values);
     let left: Vec<_> = found.incomplete.iter().filter(|entry| entry.why == Why::Branches).map(|e| e.count).collect();
     assert_eq!(left, [12]);
+}
+
+#[test]
+fn without_time_every_branch_is_left_and_that_is_said() {
+    let trace = Trace::from_std(FIG1).unwrap();
+    let options = Options { model: Model::Values, budget: Some(Duration::ZERO), ..Options::default() };
+    let found = predict(&trace, &options, &Control::default());
+    let left: Vec<_> = found.incomplete.iter().filter(|entry| entry.why == Why::Branches).map(|e| e.count).collect();
+    assert_eq!((left, found.partial), (vec![1], Some(Why::Budget)));
 }
 
 #[test]
