@@ -5,7 +5,7 @@
 //! examined first.
 
 use crate::facts::Facts;
-use crate::finding::{BugKind, Flags, Why, places};
+use crate::finding::{BugKind, Flags, Incomplete, Status, Why, whereabouts};
 use crate::key::Key;
 use crate::sweep::{Known, Open, Stop};
 use portent_order::engine::{Effort, Engine, View};
@@ -69,18 +69,11 @@ impl Gathered {
     }
 }
 
-/// A candidate that the engine could not decide.
-pub(crate) struct Undecided {
-    pub(crate) kind: BugKind,
-    pub(crate) events: Vec<u32>,
-    pub(crate) what: String,
-}
-
 /// What one window gave.
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) groups: FxHashMap<Key, Group>,
-    pub(crate) undecided: Vec<Undecided>,
+    pub(crate) undecided: Vec<Incomplete>,
     /// Candidates done with, by kind.
     pub(crate) done: [u64; 4],
     /// Of these, not asked about because their group has enough.
@@ -193,17 +186,6 @@ impl Asker<'_, '_, '_> {
 
     /// Notes a candidate that was not decided.
     pub(crate) fn undecided(&mut self, goal: &Goal) {
-        let kind = BugKind::of(goal);
-        let places = places(self.facts, goal);
-        let names = self.facts.trace.names();
-        let texts: Vec<String> = places
-            .iter()
-            .map(|p| p.location.map_or_else(|| format!("{} {}", p.op, p.object), |loc| names.location(loc).to_string()))
-            .collect();
-        self.outcome.undecided.push(Undecided {
-            kind,
-            events: places.iter().filter_map(|p| p.event).collect(),
-            what: format!("{} at {}", kind.name(), texts.join(" / ")),
-        });
+        self.outcome.undecided.push(whereabouts(self.facts, goal, Status::Undecided, Why::Budget));
     }
 }

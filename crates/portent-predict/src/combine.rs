@@ -2,7 +2,7 @@
 
 use crate::ask::{Group, Outcome};
 use crate::facts::Facts;
-use crate::finding::{BugKind, Evidence, Finding, Form, Incomplete, MayRead, Why, Witness, WitnessType, places};
+use crate::finding::{BugKind, Evidence, Finding, Form, Incomplete, MayRead, Status, Why, Witness, WitnessType, places, whereabouts};
 use crate::key::{Key, name_findings};
 use crate::predict::Prediction;
 use crate::{atomicity, nondeterminism};
@@ -35,15 +35,7 @@ pub(crate) fn merge(
                 more[k] += 1;
                 continue;
             }
-            prediction.incomplete.push(Incomplete {
-                kind: undecided.kind,
-                events: Some(undecided.events),
-                count: 1,
-                groups: false,
-                at_least: false,
-                why: Why::Budget,
-                what: undecided.what,
-            });
+            prediction.incomplete.push(undecided);
         }
         for (key, group) in outcome.groups {
             match groups.entry(key) {
@@ -53,10 +45,11 @@ pub(crate) fn merge(
         }
     }
     for kind in BugKind::ALL.into_iter().filter(|&kind| more[kind as usize] > 0) {
-        let what = format!("more {} candidates that were not decided", kind.name());
+        let what = format!("more {} candidates that were asked about without an answer", kind.name());
         let count = more[kind as usize];
         prediction.incomplete.push(Incomplete {
             kind,
+            status: Status::Undecided,
             events: None,
             count,
             groups: false,
@@ -81,13 +74,10 @@ pub(crate) fn findings(
         let Some(schedule) = witness else {
             // The window that was to make it ran out of budget, or its witness was refused, which is said elsewhere.
             incomplete.push(Incomplete {
-                kind: BugKind::of(&goal),
-                events: Some(places(facts, &goal).iter().filter_map(|place| place.event).collect()),
                 count: instances,
-                groups: false,
                 at_least: !exact,
-                why: Why::Budget,
                 what: format!("{} that is feasible, but whose witness was not made", BugKind::of(&goal).name()),
+                ..whereabouts(facts, &goal, Status::Undecided, Why::Budget)
             });
             continue;
         };

@@ -107,9 +107,24 @@ impl<'t> Facts<'t> {
     pub(crate) fn held_set(&self, event: EventId) -> u32 {
         self.held[event.index()]
     }
+    /// The locks of a set.
+    pub(crate) fn set(&self, set: u32) -> &[(LockId, Mode)] {
+        &self.sets[set as usize]
+    }
+    /// Whether two sets have a lock in common, at least one of them exclusively.
+    pub(crate) fn sets_conflict(&self, one: u32, other: u32) -> bool {
+        conflict(self.set(one), self.set(other))
+    }
+    /// The same of some locks and a set.
+    pub(crate) fn conflicts_with_set(&self, locks: &[(LockId, Mode)], set: u32) -> bool {
+        conflict(locks, self.set(set))
+    }
     /// Whether the two events' threads hold a common lock, at least one of them exclusively.
     pub(crate) fn share_a_lock(&self, a: EventId, b: EventId) -> bool {
-        let other = self.held(b);
-        self.held(a).iter().any(|(l, m)| other.iter().any(|(k, n)| l == k && m.conflicts_with(*n)))
+        conflict(self.held(a), self.held(b))
     }
+}
+
+fn conflict(one: &[(LockId, Mode)], other: &[(LockId, Mode)]) -> bool {
+    one.iter().any(|(l, m)| other.iter().any(|(k, n)| l == k && m.conflicts_with(*n)))
 }

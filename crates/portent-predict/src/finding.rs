@@ -296,7 +296,7 @@ pub struct Decisive {
 pub enum Why {
     /// Time or search effort ran out.
     Budget,
-    /// Its events fit in no window.
+    /// It needs more of the trace than is looked at for one question.
     Window,
     /// The user stopped it.
     Interrupted,
@@ -322,11 +322,41 @@ impl Why {
     }
 }
 
+/// What is known of candidates that were neither shown nor refuted.
+///
+/// *Refuted* is a word for proofs that hold for the whole trace; see docs/src/explanation/limits.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    /// They were asked about, and there was no answer within the bounds.
+    Undecided,
+    /// They were not asked about.
+    NotExamined,
+}
+
+impl Status {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Undecided => "undecided",
+            Status::NotExamined => "not_examined",
+        }
+    }
+    /// The same in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Status::Undecided => "undecided",
+            Status::NotExamined => "not examined",
+        }
+    }
+}
+
 /// Candidates whose verdict is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incomplete {
     /// Of which kind.
     pub kind: BugKind,
+    /// What is known of them.
+    pub status: Status,
     /// The input events, if it is one candidate.
     pub events: Option<Vec<u32>>,
     /// How many candidates, or groups of candidates.
@@ -387,6 +417,25 @@ pub(crate) fn places(facts: &Facts<'_>, goal: &Goal) -> Vec<Place> {
             let pairing = trace.pairings()[pairing.index()];
             vec![event(Role::Waiting, pairing.wake), event(Role::Notify, pairing.notify)]
         }
+    }
+}
+
+/// The entry for one candidate, by its places.
+pub(crate) fn whereabouts(facts: &Facts<'_>, goal: &Goal, status: Status, why: Why) -> Incomplete {
+    let (kind, places, names) = (BugKind::of(goal), places(facts, goal), facts.trace.names());
+    let text = |p: &Place| {
+        p.location.map_or_else(|| format!("{} {}", p.op, p.object), |loc| names.location(loc).to_string())
+    };
+    let texts: Vec<String> = places.iter().map(text).collect();
+    Incomplete {
+        kind,
+        status,
+        events: Some(places.iter().filter_map(|p| p.event).collect()),
+        count: 1,
+        groups: false,
+        at_least: false,
+        why,
+        what: format!("{} at {}", kind.name(), texts.join(" / ")),
     }
 }
 

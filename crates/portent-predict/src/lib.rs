@@ -21,6 +21,7 @@
 
 mod ask;
 mod atomicity;
+mod causal;
 mod combine;
 mod deadlock;
 mod facts;
@@ -38,14 +39,15 @@ mod pane;
 mod predict;
 mod property;
 mod race;
+mod spread;
 mod steps;
 pub mod stream;
 mod sweep;
 pub mod syncp;
 
 pub use finding::{
-    BugKind, Decisive, Evidence, Finding, Flags, Form, Incomplete, MayRead, OtherBranch, Place, Role, Violated, Why,
-    Witness, WitnessType,
+    BugKind, Decisive, Evidence, Finding, Flags, Form, Incomplete, MayRead, OtherBranch, Place, Role, Status, Violated,
+    Why, Witness, WitnessType,
 };
 pub use observed::by_happens_before;
 pub use predict::{Control, Options, Prediction, Stats, predict};

@@ -69,7 +69,8 @@ fn asks_about_initial(pane: &Pane<'_, '_>, read: EventId, x: VarId) -> bool {
     pane.owns(read) && pane.facts.saw(read) != Writer::Init && pane.facts.is_initial(x, pane.span.start)
 }
 
-fn flags(facts: &Facts<'_>, goal: &Goal) -> Flags {
+/// What is worth knowing about a changed value; nothing for other goals.
+pub(crate) fn flags(facts: &Facts<'_>, goal: &Goal) -> Flags {
     let trace = facts.trace;
     let value = |w: Writer| match w {
         Writer::Init => None,
@@ -130,18 +131,6 @@ pub(crate) fn count_single(pane: &Pane<'_, '_>) -> u128 {
     };
     let finals = if pane.is_last() { pane.events().filter(ends).count() as u128 } else { 0 };
     count_initial(pane) + finals
-}
-
-/// How many questions about one event the trace poses.
-pub(crate) fn count_single_everywhere(facts: &Facts<'_>) -> u128 {
-    let trace = facts.trace;
-    let mut count = 0;
-    for event in trace.events() {
-        let Some(x) = event.op.variable() else { continue };
-        count += u128::from(event.op.reads() && facts.saw(event.id) != Writer::Init);
-        count += u128::from(event.op.writes() && facts.last_write(x) != Some(event.id));
-    }
-    count
 }
 
 /// The shape of a witness: where the write that the read saw in the trace comes in it.

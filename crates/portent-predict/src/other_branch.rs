@@ -11,7 +11,7 @@
 
 use crate::combine::{findings, merge};
 use crate::facts::Facts;
-use crate::finding::{BugKind, Decisive, Finding, Incomplete, OtherBranch, Why};
+use crate::finding::{BugKind, Decisive, Finding, Incomplete, OtherBranch, Status, Why};
 use crate::key::Key;
 use crate::predict::{Control, Options, Prediction};
 use crate::sweep::{Open, Stop, Sweeper, Task};
@@ -93,8 +93,9 @@ pub(crate) fn examine(
         prediction.partial = prediction.partial.or(stop.why());
         let (kind, why) = (options.kinds[0], Why::Branches);
         let what = "branches that did not go the other way".to_owned();
-        let count = left as u64;
-        prediction.incomplete.push(Incomplete { kind, events: None, count, groups: false, at_least: false, why, what });
+        let (count, status) = (left as u64, Status::NotExamined);
+        let (groups, at_least) = (false, false);
+        prediction.incomplete.push(Incomplete { kind, status, events: None, count, groups, at_least, why, what });
     }
 }
 
@@ -116,7 +117,7 @@ fn try_one(trace: &Trace, symbols: &Symbols, flip: &Flip, options: &Options, sto
     let control = Control::default();
     let mut sweeper = Sweeper::new(&facts, options, &control, stop);
     let span = flip.branch.index().saturating_sub(before)..flipped.len();
-    sweeper.sweep(&[Task { span, fresh: first, goals: None }], &Open::all());
+    sweeper.sweep(&[Task { span, fresh: first }], &Open::all());
     told.partial = stop.why();
     let (groups, _) = merge(std::mem::take(&mut sweeper.outcomes), &mut told);
     let mut found = findings(&facts, options.model, groups, &mut told.incomplete);

@@ -1,25 +1,27 @@
 //! Prediction: the passes over a trace, one after the other, and their answers put together.
 //!
 //! A trace that fits one window is examined there, completely. For longer ones the streaming tier goes first: it names
-//! every group of races, violations and deadlocks that there can be at all, and confirms what it can by the order engine.
-//! Then the sync-preserving sweep looks for races and deadlocks in the whole trace at once; then windows cover it, for the
-//! groups that are still open and for nondeterminism; then what lies far apart is asked about. What is left open is
-//! counted: groups for what streams, and for nondeterminism the candidates of the trace less those of the windows.
+//! every group of races, violations and deadlocks that there can be at all, and asks about the best instance of each on
+//! its causal past. Then the sync-preserving sweep looks for races and deadlocks in the whole trace at once; then every
+//! instance of what is still open is asked about, and every read that could see another write.
 //!
-//! To add a pass that finds schedules by itself, give them to [`Sweeper::adopt`] before the windows are examined: it
-//! checks them, and their groups are not asked about again.
+//! **The law**: for every kind, model, window and budget, every goal that a reordering of the whole trace reaches has a
+//! finding (of its group) or is covered by an entry of [`Prediction::incomplete`]. tests/law.rs holds predictions to it.
+//!
+//! To add a pass that finds schedules by itself, give them to [`Sweeper::adopt`] beside `far::add`: it checks them, and
+//! their groups are not asked about again.
 
 use crate::combine::{findings, may_read, merge, sort_and_name};
 use crate::facts::Facts;
 use crate::far;
 use crate::finding::{BugKind, Finding, Incomplete, MayRead, Why};
-use crate::left::{Left, spans};
+use crate::left::Left;
 use crate::observed::relaxed_races;
 use crate::other_branch;
 use crate::property::PropertyTold;
 use crate::stream::{Streamed, Tier};
 use crate::sweep::{Open, Stop, Sweeper, Task};
-use portent_order::Model;
+use portent_order::{Goal, Model};
 use portent_order::engine::{Effort, Tiers};
 use portent_trace::Trace;
 use std::sync::atomic::AtomicBool;
@@ -32,8 +34,10 @@ pub struct Options {
     pub kinds: Vec<BugKind>,
     /// What reads in a reordering must see.
     pub model: Model,
-    /// Events per window.
+    /// A trace of so many events is examined as a whole.
     pub window: usize,
+    /// Events that one question about a longer trace may look at.
+    pub reach: usize,
     /// Stop after this long.
     pub budget: Option<Duration>,
     /// Threads to use.
@@ -48,6 +52,9 @@ impl Options {
     /// The same where formulas are executed: what a question costs grows faster with the window.
     pub const SYMBOLIC_WINDOW: usize = 1_000;
 
+    /// Events that one question about a longer trace may look at, unless told otherwise.
+    pub const REACH: usize = 20_000;
+
     /// Events per window that suit a trace.
     pub fn window_for(trace: &Trace, model: Model) -> usize {
         let executed = model == Model::Values && trace.symbols().is_some();
@@ -61,6 +68,7 @@ impl Default for Options {
             kinds: BugKind::ALL.to_vec(),
             model: Model::Reads,
             window: Self::WINDOW,
+            reach: Self::REACH,
             budget: None,
             jobs: 1,
             conflicts: Effort::default().conflicts,
@@ -103,6 +111,8 @@ pub struct Prediction {
     pub findings: Vec<Finding>,
     /// What was not examined or not decided.
     pub incomplete: Vec<Incomplete>,
+    /// An instance of each group of a trace longer than a window that `incomplete` counts.
+    pub open: Vec<Goal>,
     /// Why it stopped before the end, if it did.
     pub partial: Option<Why>,
     /// Where the values of reads may come from, by source location.
@@ -125,53 +135,35 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
     let stop = Stop::new(control.interrupt, shared.and_then(until));
     let facts = Facts::new(trace);
     let mut sweeper = Sweeper::new(&facts, options, control, &stop);
-    let kinds = || BugKind::ALL.into_iter().filter(|kind| options.kinds.contains(kind));
-    let streams = |kind: BugKind| kind != BugKind::Nondeterminism;
-
-    let spans = spans(trace.len(), options.window);
-    let tier = (spans.len() > 1 && kinds().any(streams)).then(|| {
-        let tier = Tier::start(&mut sweeper);
-        far::add(&mut sweeper);
-        tier
-    });
-    let open = tier.as_ref().map_or_else(Open::all, |tier| tier.open(&sweeper));
-    let mut windows: Vec<Task> = Vec::new();
-    if kinds().any(|kind| open.wants_kind(kind)) {
-        for span in spans {
-            let fresh = windows.last().map_or(0, |before| before.span.end);
-            windows.push(Task { span, fresh, goals: None });
-        }
-    }
-    let examined = sweeper.sweep(&windows, &open);
     let mut prediction = Prediction::default();
-    prediction.stats.windows = examined as u64;
-    prediction.stats.windows_in_all = windows.len() as u64;
-    let unfinished = examined < windows.len();
-    let streamed = tier.is_some();
-    if let Some(tier) = tier {
-        let (did, incomplete) = tier.finish(&mut sweeper, !unfinished);
-        prediction.stats.streamed = Some(did);
-        prediction.incomplete.extend(incomplete);
+    let fits = trace.len() <= options.window.max(2);
+    if fits {
+        let span = 0..trace.len();
+        let examined = sweeper.sweep(&[Task { span, fresh: 0 }], &Open::all());
+        (prediction.stats.windows, prediction.stats.windows_in_all) = (examined as u64, 1);
+    } else {
+        let mut tier = Tier::start(&sweeper);
+        tier.run(&mut sweeper, far::add);
+        let told = tier.finish(&sweeper);
+        prediction.stats.streamed = Some(told.streamed);
+        prediction.partial = stop.why().filter(|_| !told.incomplete.is_empty());
+        prediction.incomplete = told.incomplete;
+        prediction.open = told.open;
+        prediction.stats.tiers.add(&sweeper.spent);
     }
-
     let (mut groups, done) = merge(std::mem::take(&mut sweeper.outcomes), &mut prediction);
-    let mut cut_short = stop.why().filter(|_| streamed && !prediction.incomplete.is_empty());
-    for kind in kinds().filter(|&kind| !(streamed && streams(kind))) {
-        let left = Left::of(&facts, kind, options.window);
-        let missed = left.inside.saturating_sub(u128::from(done[kind as usize]));
-        if missed > 0 {
-            let why = stop.why().unwrap_or(Why::Budget);
-            cut_short = cut_short.or(stop.why());
-            prediction.incomplete.push(left.entry(kind, missed, why));
+    if fits {
+        for kind in BugKind::ALL.into_iter().filter(|kind| options.kinds.contains(kind)) {
+            let left = Left::of(&facts, kind);
+            let missed = left.all.saturating_sub(u128::from(done[kind as usize]));
+            if missed > 0 || !left.exact {
+                prediction.partial = prediction.partial.or(stop.why());
+                prediction.incomplete.push(left.entry(kind, missed, stop.why().unwrap_or(Why::Budget)));
+            }
         }
-        if left.outside > 0 || !left.exact {
-            prediction.incomplete.push(left.entry(kind, left.outside, Why::Window));
-        }
-    }
-    prediction.partial = cut_short.or_else(|| stop.why().filter(|_| unfinished));
-    if streamed {
+    } else {
         // A group that has a finding is not asked about again.
-        groups.values_mut().filter(|group| streams(BugKind::of(&group.goal))).for_each(|group| group.exact = false);
+        groups.values_mut().for_each(|group| group.exact = false);
     }
     let known = groups.keys().cloned().collect();
     prediction.findings = findings(&facts, options.model, groups, &mut prediction.incomplete);
@@ -181,7 +173,9 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
     }
     let last = Stop::new(control.interrupt, options.budget.and_then(until));
     other_branch::examine(&facts, options, &last, known, &mut prediction);
-    prediction.incomplete.sort_by_key(|entry| (entry.kind, entry.why, entry.events.is_none(), entry.events.clone()));
+    prediction.incomplete.sort_by_key(|entry| {
+        (entry.kind, entry.status, entry.why, entry.events.is_none(), entry.events.clone())
+    });
     sort_and_name(trace, &mut prediction.findings);
     if options.kinds.contains(&BugKind::Nondeterminism) {
         prediction.may_read = may_read(&prediction.findings);

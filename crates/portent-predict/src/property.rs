@@ -6,7 +6,7 @@
 
 use crate::facts::Facts;
 use crate::final_values::{self, Ending};
-use crate::finding::{BugKind, Evidence, Finding, Flags, Incomplete, Place, Role, Violated, Why, Witness, event_place};
+use crate::finding::{BugKind, Evidence, Finding, Flags, Incomplete, Place, Role, Violated, Status, Why, Witness, event_place};
 use crate::key::name_findings;
 use crate::lattice::{Bounds, Broken, Explored, explore, whole};
 use crate::predict::{Control, Prediction};
@@ -186,7 +186,8 @@ fn look_at_values(
 }
 
 fn incomplete(count: u64, why: Why, what: String) -> Incomplete {
-    Incomplete { kind: BugKind::Property, events: Some(Vec::new()), count, groups: false, at_least: false, why, what }
+    let (kind, status, events) = (BugKind::Property, Status::Undecided, Some(Vec::new()));
+    Incomplete { kind, status, events, count, groups: false, at_least: false, why, what }
 }
 
 fn refused(bound: &Bound, model: Model, sentence: String) -> PropertyTold {

@@ -81,10 +81,9 @@ impl Open {
     pub(crate) fn all() -> Self {
         Open { groups: None, kinds: [true; 4] }
     }
-    /// These groups, and all of nondeterminism.
+    /// These groups.
     pub(crate) fn groups(keys: impl Iterator<Item = (BugKind, Key)>) -> Self {
         let mut open = Open { groups: Some(FxHashSet::default()), kinds: [false; 4] };
-        open.kinds[BugKind::Nondeterminism as usize] = true;
         for (kind, key) in keys {
             open.kinds[kind as usize] = true;
             open.groups.get_or_insert_default().insert(key);
@@ -106,8 +105,20 @@ pub(crate) struct Task {
     pub(crate) span: Range<usize>,
     /// First event that the window before does not contain.
     pub(crate) fresh: usize,
-    /// Candidates to ask about; `None` for all that it owns.
-    pub(crate) goals: Option<Vec<Goal>>,
+}
+
+/// Windows of so many events that overlap by half and cover the trace.
+pub(crate) fn windows(events: usize, window: usize) -> Vec<Task> {
+    let len = window.max(2);
+    let mut tasks: Vec<Task> = Vec::new();
+    loop {
+        let first = tasks.len() * (len / 2);
+        let fresh = tasks.last().map_or(0, |before| before.span.end);
+        tasks.push(Task { span: first..(first + len).min(events), fresh });
+        if first + len >= events {
+            return tasks;
+        }
+    }
 }
 
 /// What all sweeps of a prediction share.
@@ -119,6 +130,8 @@ pub(crate) struct Sweeper<'a, 't> {
     known: Known,
     /// Windows so far.
     next: usize,
+    /// What the engine's tiers did outside the windows.
+    pub(crate) spent: Tiers,
     /// What came out of each window, in order.
     pub(crate) outcomes: BTreeMap<usize, (Outcome, Tiers)>,
 }
@@ -138,7 +151,7 @@ impl<'a, 't> Sweeper<'a, 't> {
         stop: &'a Stop<'a>,
     ) -> Self {
         let (known, outcomes) = (Known::default(), BTreeMap::new());
-        Sweeper { facts, options, control, stop, known, next: 0, outcomes }
+        Sweeper { facts, options, control, stop, known, next: 0, spent: Tiers::default(), outcomes }
     }
 
     /// How much one question may cost.
@@ -188,20 +201,17 @@ impl<'a, 't> Sweeper<'a, 't> {
                     window,
                     open,
                 };
-                match &task.goals {
-                    Some(goals) => ask(&pane, goals, &mut asker),
-                    None => BugKind::ALL.into_iter().filter(|&kind| has(kind)).for_each(|kind| match kind {
-                        BugKind::Race => race::examine(&pane, &mut asker),
-                        BugKind::Deadlock => deadlock::examine(&pane, &mut asker),
-                        BugKind::Atomicity => atomicity::examine(&pane, &mut asker),
-                        BugKind::Nondeterminism => nondeterminism::examine(&pane, &mut asker),
-                        // Examined by the lattice, on the whole trace.
-                        BugKind::Property => {}
-                    }),
-                }
+                BugKind::ALL.into_iter().filter(|&kind| has(kind)).for_each(|kind| match kind {
+                    BugKind::Race => race::examine(&pane, &mut asker),
+                    BugKind::Deadlock => deadlock::examine(&pane, &mut asker),
+                    BugKind::Atomicity => atomicity::examine(&pane, &mut asker),
+                    BugKind::Nondeterminism => nondeterminism::examine(&pane, &mut asker),
+                    // Examined by the lattice, on the whole trace.
+                    BugKind::Property => {}
+                });
                 let tiers = engine.tiers();
                 gathered.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(window, (outcome, tiers));
-                if let (Some(progress), None) = (self.control.progress, &task.goals) {
+                if let Some(progress) = self.control.progress {
                     progress(end as u64, facts.trace.len() as u64);
                 }
             }
@@ -242,7 +252,7 @@ impl<'a, 't> Sweeper<'a, 't> {
         let beyond_hb = hb::ordered(self.facts.trace, &races.collect::<Vec<_>>());
         for (goal, schedule) in found {
             let beyond_hb = matches!(goal, Goal::Race { first, second } if beyond_hb.contains(&(first, second)));
-            let (key, flags) = (Key::of(self.facts, &goal), Flags { beyond_hb, ..Flags::default() });
+            let (key, flags) = (Key::of(self.facts, &goal), Flags { beyond_hb, ..nondeterminism::flags(self.facts, &goal) });
             outcome.done[BugKind::of(&goal) as usize] += 1;
             outcome.groups.entry(key).or_insert_with(|| Group::new(goal, flags, Some(schedule)));
         }
@@ -254,24 +264,4 @@ impl<'a, 't> Sweeper<'a, 't> {
     pub(crate) fn found(&self) -> FxHashSet<Key> {
         self.outcomes.values().flat_map(|(outcome, _)| outcome.groups.keys().cloned()).collect()
     }
-}
-
-/// Asks about chosen candidates.
-fn ask(pane: &Pane<'_, '_>, goals: &[Goal], asker: &mut Asker<'_, '_, '_>) {
-    let trace = pane.facts.trace;
-    for goal in goals {
-        if asker.stopped().is_some() {
-            return;
-        }
-        let flags = |goal: &Goal| match *goal {
-            Goal::Race { first, second } => {
-                let beyond_hb = pane.hindsight.is_some_and(|hb| hb.ordered(trace, first, second));
-                Flags { beyond_hb, ..Flags::default() }
-            }
-            _ => Flags::default(),
-        };
-        asker.ask(goal.clone(), flags);
-    }
-    // Whatever could not be decided here is looked at again.
-    asker.outcome.undecided.clear();
 }

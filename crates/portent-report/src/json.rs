@@ -160,6 +160,7 @@ struct ReplayJson<'a> {
 #[derive(Serialize)]
 struct IncompleteJson<'a> {
     kind: &'static str,
+    status: &'static str,
     model: &'static str,
     events: Option<&'a [u32]>,
     count: u64,
@@ -298,6 +299,7 @@ fn place(place: &Spot) -> PlaceJson<'_> {
 fn incomplete(model: Model, entry: &Incomplete) -> IncompleteJson<'_> {
     IncompleteJson {
         kind: entry.kind.name(),
+        status: entry.status.name(),
         model: model.name(),
         events: entry.events.as_deref(),
         count: entry.count,

@@ -45,7 +45,7 @@ fn suite(report: &Report, kind: BugKind) -> (String, [usize; 3]) {
         let unit = if entry.groups { "groups" } else { "candidates" };
         cases.push_str(&format!(
             "    <testcase classname=\"portent.{name}\" name=\"{}\">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
-            attribute(&format!("not examined {skipped}: {}", entry.what)),
+            attribute(&format!("{} {skipped}: {}", entry.status.words(), entry.what)),
             attribute(&format!("{} ({}, model {}, {} {unit})", entry.what, entry.why.name(), model.name(), entry.count))
         ));
     }

@@ -92,8 +92,9 @@ pub fn document(report: &Report) -> Result<String, serde_json::Error> {
         .iter()
         .map(|(model, entry)| {
             let text = format!(
-                "{}: not examined or not decided ({}, model {}): {} of kind {}",
+                "{}: {} ({}, model {}): {} of kind {}",
                 entry.what,
+                entry.status.words(),
                 entry.why.name(),
                 model.name(),
                 entry.count,

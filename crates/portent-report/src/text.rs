@@ -6,7 +6,7 @@ mod story;
 
 use crate::report::{Report, Story};
 use crate::words::{count, counted, line};
-use portent_predict::{BugKind, Stats, Why};
+use portent_predict::{BugKind, Incomplete, Stats, Why};
 
 /// How the text is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,33 +121,24 @@ pub fn summary(report: &Report) -> String {
     }
     // Properties have said so themselves.
     for (_, entry) in report.incomplete.iter().filter(|(_, entry)| entry.kind != BugKind::Property) {
-        let more = if entry.at_least { "at least " } else { "" };
-        let number = format!("{more}{}", counted(entry.count, "candidate"));
-        let kind = entry.kind.name();
-        text.push_str(&match (&entry.events, entry.why) {
-            (None, why) if entry.groups && entry.count == 0 => {
-                format!("not examined ({}): more groups of {kind} candidates than could be told apart\n", why.name())
-            }
-            (None, why) if entry.groups => format!(
-                "not examined ({}): {more}{} of {kind} candidates, neither shown nor ruled out\n",
-                why.name(),
-                counted(entry.count, "group")
-            ),
-            (None, Why::Branches) => {
-                format!(
-                    "not examined (branches): {} that did not go the other way
-",
-                    counted(entry.count, "branch")
-                )
-            }
-            (Some(_), why) => format!("not decided ({}): {}\n", why.name(), line(&entry.what)),
-            (None, Why::Window) => {
-                format!("not examined (window): {number} of kind {kind} whose events fit in no window\n")
-            }
-            (None, why) => format!("not examined ({}): {number} of kind {kind}\n", why.name()),
-        });
+        text.push_str(&open_line(entry));
     }
     text
+}
+
+/// What is said of candidates that were neither shown nor refuted.
+fn open_line(entry: &Incomplete) -> String {
+    let (kind, status, why) = (entry.kind.name(), entry.status.words(), entry.why.name());
+    let more = if entry.at_least { "at least " } else { "" };
+    let unit = if entry.groups { "group" } else { "candidate" };
+    let what = match (&entry.events, entry.why) {
+        (Some(_), _) => line(&entry.what),
+        (None, Why::Branches) => format!("{} that did not go the other way", counted(entry.count, "branch")),
+        (None, _) if entry.count == 0 => format!("{kind} candidates that could not be told apart"),
+        (None, _) if entry.groups => format!("{more}{} of {kind} candidates", counted(entry.count, unit)),
+        (None, _) => format!("{more}{} of kind {kind}", counted(entry.count, unit)),
+    };
+    format!("{status} ({why}): {what}\n")
 }
 
 /// What the prediction cost, as a table.
@@ -166,7 +157,9 @@ pub fn stats(stats: &Stats) -> String {
             ("candidate groups", count(figures.groups.iter().sum())),
             ("  confirmed", count(streamed.confirmed)),
             ("  refuted", count(streamed.refuted)),
-            ("  not examined", count(streamed.open)),
+            ("  undecided", count(streamed.undecided)),
+            ("  not examined", count(streamed.not_examined)),
+            ("  questions", count(streamed.asked)),
             ("  time", seconds(streamed.time)),
         ]);
     }

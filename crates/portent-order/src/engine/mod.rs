@@ -18,6 +18,7 @@ mod reads;
 mod saturate;
 mod search;
 mod simulate;
+mod slice;
 mod stage;
 mod symbolic;
 mod target;
@@ -27,10 +28,11 @@ mod window;
 
 pub use atomicity::Triple;
 pub use reads::Answered;
+pub use slice::{Relaxed, Slice};
 
 use crate::goal::{Goal, Model, Schedule, Verdict};
 use guess::Guess;
-use portent_trace::{EventId, ThreadId, Trace};
+use portent_trace::{ThreadId, Trace};
 use saturate::{Mark, Saturation};
 use search::{Found, Limits, Search};
 use simulate::{Order, Simulator};
@@ -132,10 +134,9 @@ impl<'t> View<'t> {
             View { window: Window::open(trace, model, &prefix, span.end.saturating_sub(span.start)) }
         })
     }
-    /// Just these events, ascending, in `sync`: those that remain of each thread after a cut that is closed under
-    /// must-order and leaves no lock held (SEMANTICS §4). Schedules begin at the cut.
-    pub fn after_cut(trace: &'t Trace, events: Vec<EventId>) -> Self {
-        View { window: Window::of(trace, events) }
+    /// The events of a slice, in `reads` or `sync`. Schedules begin where the slice does.
+    pub fn slice(trace: &'t Trace, model: Model, slice: &Slice<'_>) -> Self {
+        View { window: Window::of(trace, model, slice) }
     }
     /// The events it covers.
     pub fn span(&self) -> Span {

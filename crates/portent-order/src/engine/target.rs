@@ -115,7 +115,7 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             Some(vec![target])
         }
         Goal::FinalValue { variable, challenger } => {
-            if !window.reaches_the_end() {
+            if !window.relaxed && !window.reaches_the_end() {
                 return None;
             }
             let c = window.node(challenger)?;
@@ -159,14 +159,16 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             Some(vec![target])
         }
         Goal::LostWakeup { pairing } => {
-            if !window.reaches_the_end() {
+            if !window.relaxed && !window.reaches_the_end() {
                 return None; // Whether the others are stuck depends on events behind the window.
             }
             let pairing = window.trace.pairings()[pairing.index()];
             let (sleep, notify, wake) =
                 (window.node(pairing.sleep)?, window.node(pairing.notify)?, window.node(pairing.wake)?);
             let mut target = new().at(window, wake).with(window, notify).edge(notify, sleep);
-            target.lost = window.waits.iter().position(|w| w.wake == wake).map(|at| at as u32);
+            if !window.relaxed {
+                target.lost = window.waits.iter().position(|w| w.wake == wake).map(|at| at as u32);
+            }
             Some(vec![target])
         }
     }

@@ -3,9 +3,10 @@
 //! A window starts from the observed prefix (every event before it has happened, in observed order), which keeps it
 //! sound, and forgets what comes after it: a trace may stop anywhere. Within it everything is exact.
 
+use super::slice::Slice;
 use super::values::{TraceValues, Values};
 use crate::goal::{Model, Schedule, Writer};
-use portent_trace::{EventId, Mode, Op, Trace};
+use portent_trace::{EventId, Mode, Op, Trace, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -136,6 +137,10 @@ pub(crate) struct Window<'t> {
     pub first: usize,
     /// The events, where they are not simply those from the first on; ascending.
     chosen: Option<Vec<EventId>>,
+    /// Whether no event comes after it.
+    ends: bool,
+    /// Whether it has only what holds wherever it was cut: see [`Slice`].
+    pub relaxed: bool,
     /// The observed order before it.
     pub prefix: Arc<Schedule>,
     pub chains: usize,
@@ -178,22 +183,25 @@ impl<'t> Window<'t> {
         Self::lay_out(trace, model, prefix, len, None)
     }
 
-    /// The window of just these events, ascending: everything else of their past has happened before, in observed order,
-    /// and left no lock held. In [`Model::Sync`] only: what variables hold is not known.
-    pub(crate) fn of(trace: &'t Trace, events: Vec<EventId>) -> Self {
-        let first = events.first().map_or(trace.len(), |event| event.index());
-        let prefix = Prefix { done: first, ..Prefix::default() };
-        Self::lay_out(trace, Model::Sync, &prefix, events.len(), Some(events))
+    /// The window of the events of a slice, in [`Model::Reads`] or [`Model::Sync`].
+    pub(crate) fn of(trace: &'t Trace, model: Model, slice: &Slice<'_>) -> Self {
+        debug_assert!(model != Model::Values, "what values mean is only known of consecutive events");
+        let first = slice.events.first().map_or(trace.len(), |event| event.index());
+        let held = slice.held.iter().map(|&(t, l, m)| (t.index() as u32, l.index() as u32, m == Mode::Shared)).collect();
+        let prefix = Prefix { done: first, held, ..Prefix::default() };
+        Self::lay_out(trace, model, &prefix, slice.events.len(), Some(slice))
     }
 
-    fn lay_out(trace: &'t Trace, model: Model, prefix: &Prefix, len: usize, chosen: Option<Vec<EventId>>) -> Self {
+    fn lay_out(trace: &'t Trace, model: Model, prefix: &Prefix, len: usize, slice: Option<&Slice<'_>>) -> Self {
         let first = prefix.done;
         let chains = trace.threads();
         let mut w = Window {
             trace,
             model,
             first,
-            chosen,
+            chosen: slice.map(|slice| slice.events.clone()),
+            ends: slice.map_or(first + len == trace.len(), |slice| slice.ends),
+            relaxed: slice.is_some_and(|slice| slice.relaxed.is_some()),
             prefix: Arc::new(prefix.schedule.clone()),
             chains,
             chain_of: Vec::with_capacity(len),
@@ -217,7 +225,10 @@ impl<'t> Window<'t> {
             past: Vec::new(),
             values: None,
         };
-        w.fill(prefix, len);
+        w.fill(prefix, len, slice);
+        if let Some((slice, relaxed)) = slice.and_then(|slice| Some((slice, slice.relaxed.as_ref()?))) {
+            w.free_base_readers(slice, relaxed);
+        }
         w.free_at = w.open_at.iter().map(|sets| last_free(sets)).collect();
         match (model, &prefix.values) {
             (Model::Values, Some(whole)) => w.add_values(whole),
@@ -227,8 +238,13 @@ impl<'t> Window<'t> {
         w
     }
 
-    fn fill(&mut self, prefix: &Prefix, len: usize) {
+    fn fill(&mut self, prefix: &Prefix, len: usize, slice: Option<&Slice<'_>>) {
         let trace = self.trace;
+        let loose = slice.map(|slice| slice.loose(trace)).unwrap_or_default();
+        let base = |x: u32| match slice {
+            Some(slice) => (slice.base)(VarId::new(x as usize)),
+            None => prefix.last_write.get(&x).map_or(Writer::Init, |&w| Writer::Event(w)),
+        };
         let mut open: Vec<Vec<u32>> = vec![Vec::new(); self.chains];
         let mut held: Vec<_> = prefix.held.iter().copied().collect();
         held.sort_unstable();
@@ -247,9 +263,10 @@ impl<'t> Window<'t> {
             let set = self.intern_open(chain, &open[chain]);
             self.open_at[chain].push(set);
             let act = match trace.op(event) {
-                Op::Read(x, _) => Act::Read(self.variable(prefix, x.index() as u32, &mut last)),
-                Op::Write(x, _) => Act::Write(self.variable(prefix, x.index() as u32, &mut last)),
-                Op::Update(x, _) => Act::Update(self.variable(prefix, x.index() as u32, &mut last)),
+                Op::Read(x, _) => Act::Read(self.variable(&base, x.index() as u32, &mut last)),
+                Op::Write(x, _) => Act::Write(self.variable(&base, x.index() as u32, &mut last)),
+                Op::Update(x, _) => Act::Update(self.variable(&base, x.index() as u32, &mut last)),
+                Op::Acquire(..) if loose.contains(&event) => Act::Other,
                 Op::Acquire(l, mode) => {
                     let scope = self.new_scope(l.index() as u32, mode, chain as u32, node);
                     open[chain].push(scope);
@@ -261,13 +278,16 @@ impl<'t> Window<'t> {
                         let scope = self.scopes[s as usize];
                         scope.lock == lock && scope.mode == mode
                     });
-                    // Traces are well-formed and the prefix knows what is held: every release has its scope.
-                    let scope = at.map_or(NONE, |at| open[chain].remove(at));
-                    if let Some(found) = self.scopes.get_mut(scope as usize) {
-                        found.release = node;
+                    match at.map(|at| open[chain].remove(at)) {
+                        Some(scope) => {
+                            self.scopes[scope as usize].release = node;
+                            Act::Release(scope)
+                        }
+                        // Traces are well-formed and the prefix knows what is held; only a relaxed slice does not tell.
+                        None => Act::Other,
                     }
-                    Act::Release(scope)
                 }
+                Op::Busy(..) if self.relaxed => Act::Other,
                 Op::Busy(l, mode) => {
                     let lock = self.lock(l.index() as u32);
                     let others =
@@ -304,9 +324,13 @@ impl<'t> Window<'t> {
             };
             self.act.push(act);
             if let (Some(x), Model::Reads) = (act.read(), self.model) {
-                let writer = last[x as usize];
+                let writer = match slice {
+                    None => last[x as usize],
+                    Some(slice) => self.seen_in(slice, event, node),
+                };
                 self.saw[node as usize] = writer;
                 match writer {
+                    NONE => {}
                     BASE => self.variables[x as usize].base_readers.push(node),
                     writer => {
                         self.readers.entry(writer).or_default().push(node);
@@ -328,6 +352,21 @@ impl<'t> Window<'t> {
         }
     }
 
+    /// The write that a read of a slice saw: a node, [`BASE`], or [`NONE`] if it is neither in the slice nor below it.
+    fn seen_in(&mut self, slice: &Slice<'_>, read: EventId, node: Node) -> u32 {
+        let Writer::Event(writer) = (slice.saw)(read) else { return BASE };
+        match self.local(writer) {
+            Some(writer) => writer,
+            None if (slice.below)(writer) => BASE,
+            None => {
+                // It comes after everything that the slice has of its thread, and so does the read, if it keeps it.
+                let chain = self.trace.thread(writer).index();
+                self.hard.extend(self.chain[chain].last().map(|&last| (last, node)));
+                NONE
+            }
+        }
+    }
+
     /// The set of open scopes, shared with the place before when nothing changed.
     fn intern_open(&mut self, chain: usize, open: &[u32]) -> u32 {
         if open.is_empty() {
@@ -342,11 +381,11 @@ impl<'t> Window<'t> {
         }
     }
 
-    fn variable(&mut self, prefix: &Prefix, global: u32, last: &mut Vec<u32>) -> u32 {
+    fn variable(&mut self, base: &dyn Fn(u32) -> Writer, global: u32, last: &mut Vec<u32>) -> u32 {
         let next = self.variables.len() as u32;
         *self.variable_of.entry(global).or_insert_with(|| {
             self.variables.push(Variable::default());
-            self.base_writer.push(prefix.last_write.get(&global).map_or(Writer::Init, |&w| Writer::Event(w)));
+            self.base_writer.push(base(global));
             last.push(BASE);
             next
         })
@@ -401,7 +440,7 @@ impl<'t> Window<'t> {
     }
     /// Whether no event comes after the window.
     pub(crate) fn reaches_the_end(&self) -> bool {
-        self.chosen.is_none() && self.first + self.len() == self.trace.len()
+        self.ends
     }
     /// The event of a node.
     #[inline]

@@ -1,34 +1,30 @@
-//! From candidates to findings: which instances of a group are asked about, in which windows, and what stays open.
+//! From candidates to findings: which instances of a group are asked about, and what becomes of the group.
 //!
-//! 1. What was observed. Then, in `sync`, the first instances of each group, from a lock-free cut, at any distance and
-//!    exact (`cuts`); in `reads`, near instances, packed into windows; one round per instance, so that the answers do not
-//!    depend on the number of threads.
-//! 2. (In `predict`:) the windows that cover the trace, for groups that are still open.
-//! 3. In `reads`, far instances of what is open then: in the observed order of what they need (`project`), and in larger
-//!    windows, up to [`STRETCH`] times as long.
+//! 1. What was observed, and the best instance of each group, on its causal past (`causal`).
+//! 2. (In `predict`:) the sync-preserving sweep.
+//! 3. Every instance of what is still open that clocks and locks do not refute (`causal::Audit`), near ones first.
+//! 4. In `values`, what is open then is asked of windows (`windows`).
 //!
-//! A group is settled if it has a finding, if no instance passes the filters of its model, or if all its instances fit
-//! in windows that were examined. All others are counted and shown.
+//! A group is **confirmed** if it has a finding and **refuted** if each of its instances is. If an instance was asked about
+//! and is neither, or if there are more than are looked at, it is **undecided**; if time ran out before, it was **not
+//! examined**. These two are counted and shown.
 
-use super::cuts::{Cuts, Decided};
 use super::instances::collect;
-use super::project::{observed, project};
-use super::spots::{Fit, Instances};
+use super::project::observed;
 use super::{Candidate, Figures, candidates_until};
-use crate::facts::Facts;
-use crate::finding::{BugKind, Incomplete, Why};
+use crate::causal::{Answer, Ask, Audit, Audited, Causal};
+use crate::finding::{BugKind, Incomplete, Status, Why, whereabouts};
 use crate::key::Key;
-use crate::left::spans;
-use crate::sweep::{Open, Sweeper, Task};
-use portent_order::{Goal, Model};
-use portent_trace::EventId;
-use rustc_hash::FxHashSet;
+use crate::spread::spread;
+use crate::sweep::{Open, Sweeper, windows};
+use portent_order::engine::{Engine, Tiers, View};
+use portent_order::{Goal, Model, Schedule, Verdict};
 use std::time::{Duration, Instant};
 
-/// Instances that are asked about of a group whose first one is impossible.
-const TRIED: usize = 4;
-/// How much longer than other windows those for far instances may be.
-const STRETCH: usize = 2;
+/// Instances of a group that may stay undecided before no more are asked about.
+const PATIENCE: usize = 4;
+/// Undecided groups of a kind that are shown one by one.
+const LISTED: usize = 20;
 
 /// What the streaming tier did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,20 +33,45 @@ pub struct Streamed {
     pub figures: Figures,
     /// Groups of candidates that the order engine found feasible.
     pub confirmed: u64,
-    /// Groups that turned out to be impossible.
+    /// Groups that are proven to be impossible.
     pub refuted: u64,
-    /// Groups that are neither.
-    pub open: u64,
-    /// How long finding instances and asking about them took, windows that cover the trace aside.
+    /// Groups that were asked about and are neither.
+    pub undecided: u64,
+    /// Groups that were not asked about, for lack of time.
+    pub not_examined: u64,
+    /// Questions about instances.
+    pub asked: u64,
+    /// How long finding instances and asking about them took.
     pub time: Duration,
+}
+
+/// What is known of a group that has no finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Refuted,
+    Undecided,
 }
 
 struct Group {
     candidate: Candidate,
     kind: BugKind,
     key: Key,
-    instances: Instances,
-    refuted: bool,
+    instances: Vec<Goal>,
+    /// Whether there may be other instances.
+    more: bool,
+    state: State,
+}
+
+/// What came of asking about instances of a group.
+struct Asked {
+    shown: Option<(Goal, Schedule)>,
+    /// Instances that are neither shown nor refuted.
+    left: Vec<Goal>,
+    /// Whether all were asked about.
+    finished: bool,
+    questions: u64,
+    tiers: Tiers,
 }
 
 /// The streaming tier of a prediction, from its pass over the events to its last question.
@@ -60,55 +81,58 @@ pub(crate) struct Tier {
     streamed: Streamed,
 }
 
-/// The first and the last event of a goal.
-fn extent(facts: &Facts<'_>, goal: &Goal) -> (EventId, EventId) {
-    let of = |events: &[EventId]| {
-        let low = events.iter().copied().min().unwrap_or(EventId::new(0));
-        (low, events.iter().copied().max().unwrap_or(low))
-    };
-    match *goal {
-        Goal::Race { first, second } => of(&[first, second]),
-        Goal::Atomicity { first, remote, second } => of(&[first, remote, second]),
-        Goal::Deadlock { ref waiting } => of(waiting),
-        Goal::LostWakeup { pairing } => {
-            let pairing = facts.trace.pairings()[pairing.index()];
-            of(&[pairing.sleep, pairing.notify, pairing.wake])
-        }
-        Goal::Nondeterminism { read, .. } => (read, read),
-        Goal::FinalValue { challenger, .. } => (challenger, challenger),
-    }
+/// The engines of a model that look at causal pasts.
+struct Engines<'a, 't> {
+    /// Refutes.
+    refuting: Causal<'a, 't>,
+    /// Shows, where that is another: in `values`, what `reads` can show is a good guess, and what `sync` refutes is refuted.
+    showing: Option<Causal<'a, 't>>,
+    model: Model,
 }
 
-/// Windows of at most `len` events for the goals, each with as many of them as it holds; goals too long for one are left out.
-fn pack(facts: &Facts<'_>, goals: Vec<Goal>, len: usize, margin: usize) -> Vec<Task> {
-    let mut all: Vec<(usize, usize, Goal)> = goals
-        .into_iter()
-        .map(|goal| (extent(facts, &goal), goal))
-        .map(|((low, high), goal)| (low.index(), high.index() + 1, goal))
-        .filter(|(low, end, _)| end - low + margin <= len)
-        .collect();
-    all.sort_unstable();
-    let mut tasks: Vec<Task> = Vec::new();
-    for (low, end, goal) in all {
-        let end = (end + margin).min(facts.trace.len());
-        match tasks.last_mut() {
-            Some(Task { span, goals: Some(goals), .. }) if end <= span.start + len && low >= span.start => {
-                span.end = span.end.max(end);
-                goals.push(goal);
+impl<'a, 't> Engines<'a, 't> {
+    fn new(sweeper: &Sweeper<'a, 't>, stop: &dyn Fn() -> bool) -> Option<Self> {
+        let (facts, model, reach) = (sweeper.facts, sweeper.options.model, sweeper.options.reach);
+        let of = |model| Causal::new(facts, model, reach, stop);
+        Some(match model {
+            Model::Values => Engines { refuting: of(Model::Sync)?, showing: Some(of(Model::Reads)?), model },
+            Model::Reads | Model::Sync => Engines { refuting: of(model)?, showing: None, model },
+        })
+    }
+
+    /// Asks about instances, until one is shown.
+    fn ask(&self, instances: &[Goal], sweeper: &Sweeper<'_, '_>) -> Asked {
+        let mut asked =
+            Asked { shown: None, left: Vec::new(), finished: false, questions: 0, tiers: Tiers::default() };
+        let effort = sweeper.effort();
+        for goal in instances {
+            if sweeper.stop.why().is_some() || asked.left.len() >= PATIENCE {
+                return asked;
             }
-            _ => {
-                let start = low.saturating_sub(margin).min(end.saturating_sub(1)).max(end.saturating_sub(len));
-                tasks.push(Task { span: start..end, fresh: start, goals: Some(vec![goal]) });
+            asked.questions += 1;
+            let show = self.showing.is_none().then_some(self.model);
+            let mut answer = self.refuting.ask(goal, Ask { refute: true, show, effort }, &mut asked.tiers);
+            if let (Answer::Undecided, Some(showing)) = (&answer, &self.showing) {
+                let ask = Ask { refute: false, show: Some(self.model), effort };
+                answer = showing.ask(goal, ask, &mut asked.tiers);
+            }
+            match answer {
+                Answer::Shown(schedule) => {
+                    asked.shown = Some((goal.clone(), schedule));
+                    return asked;
+                }
+                Answer::Refuted => {}
+                Answer::Undecided => asked.left.push(goal.clone()),
             }
         }
+        asked.finished = true;
+        asked
     }
-    tasks
 }
 
 impl Tier {
-    /// Passes over the trace and asks about near instances.
-    pub(crate) fn start(sweeper: &mut Sweeper<'_, '_>) -> Self {
-        let started = Instant::now();
+    /// Passes over the trace for candidates.
+    pub(crate) fn start(sweeper: &Sweeper<'_, '_>) -> Self {
         let facts = sweeper.facts;
         let stop = || sweeper.stop.why().is_some();
         let found = candidates_until(facts.trace, &sweeper.options.kinds, &stop);
@@ -119,163 +143,247 @@ impl Tier {
         };
         for candidate in found.groups {
             let (kind, key) = (BugKind::of(&candidate.goal), Key::of(facts, &candidate.goal));
-            let instances = Instances::unknown();
-            tier.groups.push(Group { candidate, kind, key, instances, refuted: false });
+            tier.groups.push(Group { candidate, kind, key, instances: Vec::new(), more: true, state: State::Open });
         }
-        tier.note_far_waits(facts, sweeper.options.window);
-        // Most groups are settled by the first instance: it need not be looked for in the whole trace.
-        for wanted in [1, TRIED] {
-            tier.seek(sweeper, wanted);
-            tier.show_observed(sweeper);
-            match sweeper.options.model {
-                Model::Sync => tier.ask_from_cuts(sweeper),
-                Model::Reads | Model::Values => {
-                    for round in 0..wanted {
-                        tier.round(sweeper, round, sweeper.options.window.max(2), sweeper.options.window / 8);
-                    }
+        tier
+    }
+
+    /// Everything there is to ask; `between` adds what other passes find once the best instances have been asked about.
+    pub(crate) fn run<'a, 't>(&mut self, sweeper: &mut Sweeper<'a, 't>, between: impl FnOnce(&mut Sweeper<'a, 't>)) {
+        let started = Instant::now();
+        let stopper = sweeper.stop;
+        let stop = || stopper.why().is_some();
+        self.seek(sweeper);
+        self.show_observed(sweeper);
+        let changes = sweeper.options.kinds.contains(&BugKind::Nondeterminism);
+        if self.still_open(sweeper).is_empty() && !changes {
+            between(sweeper);
+        } else if let Some(engines) = Engines::new(sweeper, &stop) {
+            self.ask(sweeper, &engines);
+            between(sweeper);
+            self.audit(sweeper, &engines, &stop);
+            if changes {
+                match engines.refuting.changes(&stop) {
+                    Some(changes) => self.add_changes(changes),
+                    None => self.complete[BugKind::Nondeterminism as usize] = false,
                 }
             }
+            self.ask(sweeper, &engines);
+        } else {
+            self.complete[BugKind::Nondeterminism as usize] = false;
         }
-        tier.streamed.time = started.elapsed().saturating_sub(tier.streamed.figures.time);
-        tier
+        if sweeper.options.model == Model::Values {
+            match sweeper.facts.trace.len() <= sweeper.options.reach {
+                true => self.ask_the_whole(sweeper),
+                false => self.ask_windows(sweeper),
+            }
+        }
+        self.streamed.time = started.elapsed();
     }
 
     /// Groups that are neither found nor refuted.
     fn still_open(&self, sweeper: &Sweeper<'_, '_>) -> Vec<usize> {
         let found = sweeper.found();
-        (0..self.groups.len()).filter(|&g| !self.groups[g].refuted && !found.contains(&self.groups[g].key)).collect()
+        let open = |g: &usize| self.groups[*g].state != State::Refuted && !found.contains(&self.groups[*g].key);
+        (0..self.groups.len()).filter(open).collect()
     }
 
-    /// Looks for instances of the groups that are still open.
-    fn seek(&mut self, sweeper: &Sweeper<'_, '_>, wanted: usize) {
+    /// Looks for the best instance of each group.
+    fn seek(&mut self, sweeper: &Sweeper<'_, '_>) {
         let facts = sweeper.facts;
-        let fit = Fit { len: sweeper.options.window.max(2), events: facts.trace.len() };
         let is_wait = |group: &Group| matches!(group.candidate.goal, Goal::LostWakeup { .. });
-        let mut open = self.still_open(sweeper);
-        open.retain(|&g| !is_wait(&self.groups[g]));
+        let open: Vec<usize> = (0..self.groups.len()).filter(|&g| !is_wait(&self.groups[g])).collect();
         let candidates: Vec<Candidate> = open.iter().map(|&g| self.groups[g].candidate.clone()).collect();
-        if candidates.is_empty() {
+        let stop = || sweeper.stop.why().is_some();
+        let near = sweeper.options.window.max(2) / 2;
+        let Some(found) = collect(facts, sweeper.options.model, &candidates, near, 1, &stop) else { return };
+        for (g, instances) in open.into_iter().zip(found) {
+            let group = &mut self.groups[g];
+            group.state = if instances.is_empty() { State::Refuted } else { State::Open };
+            group.instances = instances.goals().cloned().collect();
+        }
+    }
+
+    /// Asks about the instances of the groups that are still open.
+    fn ask(&mut self, sweeper: &mut Sweeper<'_, '_>, engines: &Engines<'_, '_>) {
+        let open = self.still_open(sweeper);
+        let here = &*sweeper;
+        let asked = spread(here.options.jobs, open.len(), |at| {
+            Some(engines.ask(&self.groups[open[at]].instances, here))
+        });
+        let mut shown = Vec::new();
+        for (g, asked) in open.into_iter().zip(asked) {
+            let Some(asked) = asked else { continue };
+            self.streamed.asked += asked.questions;
+            sweeper.spent.add(&asked.tiers);
+            let group = &mut self.groups[g];
+            let stopped = !asked.finished && asked.left.len() < PATIENCE && asked.shown.is_none();
+            match asked.shown {
+                Some(found) => shown.push(found),
+                None if asked.finished && asked.left.is_empty() && !group.more => group.state = State::Refuted,
+                None if stopped => {}
+                None => group.state = State::Undecided,
+            }
+            if !group.more && asked.finished {
+                group.instances = asked.left;
+            }
+        }
+        sweeper.take(shown, Vec::new());
+    }
+
+    /// Lists every instance of the groups that are still open.
+    fn audit(&mut self, sweeper: &Sweeper<'_, '_>, engines: &Engines<'_, '_>, stop: &(dyn Fn() -> bool + Sync)) {
+        let open = self.still_open(sweeper);
+        if open.is_empty() {
             return;
         }
-        let stop = || sweeper.stop.why().is_some();
-        let Some(instances) = collect(facts, sweeper.options.model, &candidates, fit, wanted, &stop) else { return };
-        for (g, instances) in open.into_iter().zip(instances) {
-            self.groups[g].refuted = instances.is_empty();
-            self.groups[g].instances = instances;
-        }
-    }
-
-    /// Waits are examined in the last window only: others are far.
-    fn note_far_waits(&mut self, facts: &Facts<'_>, window: usize) {
-        let last = spans(facts.trace.len(), window).pop().map_or(0, |span| span.start);
-        let mut far: FxHashSet<Key> = FxHashSet::default();
-        for (k, pairing) in facts.trace.pairings().iter().enumerate() {
-            if pairing.sleep.index() < last || pairing.notify.index() < last {
-                far.insert(Key::of(facts, &Goal::LostWakeup { pairing: portent_trace::PairingId::new(k) }));
-            }
-        }
-        for group in self.groups.iter_mut().filter(|g| matches!(g.candidate.goal, Goal::LostWakeup { .. })) {
-            group.instances.far = far.contains(&group.key);
-        }
-    }
-
-    /// Asks about one instance of each group that is still open.
-    fn round(&mut self, sweeper: &mut Sweeper<'_, '_>, round: usize, len: usize, margin: usize) {
-        let open = self.still_open(sweeper);
-        let instance = |&g: &usize| self.groups[g].instances.goals().nth(round).cloned();
-        let goals: Vec<Goal> = open.iter().filter_map(instance).collect();
-        let tasks = pack(sweeper.facts, goals, len, margin);
-        sweeper.sweep(&tasks, &Open::all());
-    }
-
-    /// What is worth asking about in the windows that cover the trace.
-    pub(crate) fn open(&self, sweeper: &Sweeper<'_, '_>) -> Open {
-        let open = self.still_open(sweeper);
-        Open::groups(open.iter().map(|&g| (self.groups[g].kind, self.groups[g].key.clone())))
-    }
-
-    /// Asks about far instances; then what is not settled is shown. `examined`: whether all windows were.
-    pub(crate) fn finish(mut self, sweeper: &mut Sweeper<'_, '_>, examined: bool) -> (Streamed, Vec<Incomplete>) {
-        let started = Instant::now();
-        if sweeper.options.model != Model::Sync {
-            self.guess(sweeper);
-            let window = sweeper.options.window.max(2);
-            // Large windows are slow: one try.
-            self.round(sweeper, 0, STRETCH * window, window / 8);
-        }
-        let found = sweeper.found();
-        let mut open = [0u64; 4];
-        for group in &self.groups {
-            if found.contains(&group.key) {
-                self.streamed.confirmed += 1;
-            } else if group.refuted || (examined && !group.instances.far) {
-                self.streamed.refuted += 1;
-            } else {
-                open[group.kind as usize] += 1;
-                self.streamed.open += 1;
-            }
-        }
-        let why = sweeper.stop.why().unwrap_or(Why::Window);
-        let kinds = BugKind::ALL.into_iter().filter(|&kind| kind != BugKind::Nondeterminism);
-        let asked = kinds.filter(|kind| sweeper.options.kinds.contains(kind));
-        let shown = asked.filter(|&kind| open[kind as usize] > 0 || !self.complete[kind as usize]);
-        let incomplete = shown.map(|kind| Incomplete {
-            kind,
-            events: None,
-            count: open[kind as usize],
-            groups: true,
-            at_least: !self.complete[kind as usize],
-            why,
-            what: format!("groups of {} candidates that were neither shown nor ruled out", kind.name()),
+        let candidates: Vec<&Candidate> = open.iter().map(|&g| &self.groups[g].candidate).collect();
+        let Some(audit) = Audit::of(&engines.refuting, &candidates, stop) else { return };
+        let audited = spread(sweeper.options.jobs, open.len(), |at| {
+            (!stop()).then(|| audit.instances(&engines.refuting, candidates[at]))
         });
-        let incomplete = incomplete.collect();
-        self.streamed.time += started.elapsed();
-        (self.streamed, incomplete)
+        for (g, audited) in open.into_iter().zip(audited) {
+            let Some(Audited { instances, cut_short }) = audited else { continue };
+            let group = &mut self.groups[g];
+            group.state = if instances.is_empty() && !cut_short { State::Refuted } else { State::Open };
+            (group.instances, group.more) = (instances, cut_short);
+        }
+    }
+
+    /// Groups of reads and final values that may change.
+    fn add_changes(&mut self, changes: Vec<(Key, Audited)>) {
+        for (key, Audited { instances, cut_short }) in changes {
+            let Some(goal) = instances.first().cloned() else { continue };
+            let (kind, candidate) = (BugKind::of(&goal), Candidate { goal, places: Vec::new() });
+            self.streamed.figures.groups[kind as usize] += 1;
+            self.groups.push(Group { candidate, kind, key, instances, more: cut_short, state: State::Open });
+        }
+    }
+
+    /// In `values`: what is left is looked for in windows that cover the trace. What they do not show stays undecided.
+    fn ask_windows(&mut self, sweeper: &mut Sweeper<'_, '_>) {
+        let open = self.still_open(sweeper);
+        if open.is_empty() {
+            return;
+        }
+        let open = Open::groups(open.iter().map(|&g| (self.groups[g].kind, self.groups[g].key.clone())));
+        sweeper.sweep(&windows(sweeper.facts.trace.len(), sweeper.options.window), &open);
+        // What a window could not decide is a group that stays open.
+        sweeper.outcomes.values_mut().for_each(|(outcome, _)| outcome.undecided.clear());
+    }
+
+    /// In `values`: what is left is asked of the whole trace, if it is not too long, which is exact.
+    fn ask_the_whole(&mut self, sweeper: &mut Sweeper<'_, '_>) {
+        let facts = sweeper.facts;
+        let open = self.still_open(sweeper);
+        if open.is_empty() {
+            return;
+        }
+        let view = View::whole(facts.trace, Model::Values);
+        let here = &*sweeper;
+        let asked = spread(here.options.jobs, open.len(), |at| {
+            let mut engine = Engine::new(&view);
+            let mut left = Vec::new();
+            let mut shown = None;
+            for goal in &self.groups[open[at]].instances {
+                if here.stop.why().is_some() {
+                    return None;
+                }
+                match engine.decide(goal, here.effort()) {
+                    Verdict::Feasible(schedule) => {
+                        shown = Some((goal.clone(), schedule));
+                        break;
+                    }
+                    Verdict::Infeasible => {}
+                    Verdict::Unknown(_) => left.push(goal.clone()),
+                }
+            }
+            Some((shown, left, engine.tiers()))
+        });
+        let mut found = Vec::new();
+        for (g, asked) in open.into_iter().zip(asked) {
+            let Some((shown, left, tiers)) = asked else { continue };
+            sweeper.spent.add(&tiers);
+            let group = &mut self.groups[g];
+            match shown {
+                Some(shown) => found.push(shown),
+                None if left.is_empty() && !group.more => group.state = State::Refuted,
+                None => group.state = State::Undecided,
+            }
+        }
+        sweeper.adopt(found);
+    }
+
+    /// What became of the groups, and what must be said about them.
+    pub(crate) fn finish(mut self, sweeper: &Sweeper<'_, '_>) -> Told {
+        let (facts, found) = (sweeper.facts, sweeper.found());
+        let mut undecided: Vec<Goal> = Vec::new();
+        let mut not_examined: Vec<Goal> = Vec::new();
+        for group in &self.groups {
+            let list = match group.state {
+                _ if found.contains(&group.key) => {
+                    self.streamed.confirmed += 1;
+                    continue;
+                }
+                State::Refuted => {
+                    self.streamed.refuted += 1;
+                    continue;
+                }
+                State::Undecided => &mut undecided,
+                State::Open => &mut not_examined,
+            };
+            list.push(group.instances.first().unwrap_or(&group.candidate.goal).clone());
+        }
+        self.streamed.undecided = undecided.len() as u64;
+        self.streamed.not_examined = not_examined.len() as u64;
+        let mut incomplete = Vec::new();
+        for kind in BugKind::ALL.into_iter().filter(|kind| sweeper.options.kinds.contains(kind)) {
+            let of_kind = |goals: &[Goal]| goals.iter().filter(|goal| BugKind::of(goal) == kind).count() as u64;
+            let entry = |status, count, at_least, why, what: &str| Incomplete {
+                kind,
+                status,
+                events: None,
+                count,
+                groups: true,
+                at_least,
+                why,
+                what: what.replace("KIND", kind.name()),
+            };
+            for goal in undecided.iter().filter(|goal| BugKind::of(goal) == kind).take(LISTED) {
+                incomplete.push(Incomplete { groups: true, ..whereabouts(facts, goal, Status::Undecided, Why::Window) });
+            }
+            let more = of_kind(&undecided).saturating_sub(LISTED as u64);
+            if more > 0 {
+                let what = "more groups of KIND candidates that were neither shown nor refuted";
+                incomplete.push(entry(Status::Undecided, more, false, Why::Window, what));
+            }
+            let (left, all) = (of_kind(&not_examined), self.complete[kind as usize]);
+            let why = sweeper.stop.why();
+            if left > 0 || !all {
+                let what = match all {
+                    true => "groups of KIND candidates that were not examined",
+                    false => "groups of KIND candidates that were not examined or not told apart",
+                };
+                incomplete.push(entry(Status::NotExamined, left, !all, why.unwrap_or(Why::Window), what));
+            }
+        }
+        undecided.append(&mut not_examined);
+        Told { streamed: self.streamed, incomplete, open: undecided }
     }
 
     /// Violations that happened need no engine.
     fn show_observed(&mut self, sweeper: &mut Sweeper<'_, '_>) {
         let open = self.still_open(sweeper);
-        let best = |&g: &usize| self.groups[g].instances.goals().next().cloned();
+        let best = |&g: &usize| self.groups[g].instances.first().cloned();
         let found = observed(sweeper.facts, sweeper.options.model, open.iter().filter_map(best).collect());
         sweeper.take(found, Vec::new());
     }
+}
 
-    /// Tries the observed order of what the instances need.
-    fn guess(&mut self, sweeper: &mut Sweeper<'_, '_>) {
-        let stop = || sweeper.stop.why().is_some();
-        for round in 0..TRIED {
-            let open = self.still_open(sweeper);
-            let instance = |&g: &usize| self.groups[g].instances.goals().nth(round).cloned();
-            let goals: Vec<Goal> = open.iter().filter_map(instance).collect();
-            if goals.is_empty() || stop() {
-                return;
-            }
-            let schedules = project(sweeper.facts, sweeper.options.model, &goals, &stop);
-            let found = goals.into_iter().zip(schedules).filter_map(|(goal, schedule)| Some((goal, schedule?)));
-            let found = found.collect();
-            sweeper.take(found, Vec::new());
-        }
-    }
-
-    fn ask_from_cuts(&mut self, sweeper: &mut Sweeper<'_, '_>) {
-        let open = self.still_open(sweeper);
-        if open.is_empty() {
-            return;
-        }
-        let Some(cuts) = Cuts::new(sweeper.facts) else { return };
-        let mut shown = Vec::new();
-        for g in open {
-            for goal in self.groups[g].instances.goals() {
-                if sweeper.stop.why().is_some() {
-                    break;
-                }
-                if let Decided::Feasible(schedule) = cuts.decide(goal, sweeper.effort()) {
-                    shown.push((goal.clone(), schedule));
-                    break;
-                }
-            }
-        }
-        sweeper.adopt(shown);
-    }
+/// What the tier has to say at its end.
+pub(crate) struct Told {
+    pub(crate) streamed: Streamed,
+    pub(crate) incomplete: Vec<Incomplete>,
+    /// An instance of each group that is neither shown nor refuted.
+    pub(crate) open: Vec<Goal>,
 }

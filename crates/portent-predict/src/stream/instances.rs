@@ -3,11 +3,11 @@
 //! One more pass, this time for the groups that are still open only, and with the past of the model that is asked for
 //! (`past`). For each group it keeps a few instances, near ones first, in different threads and under different locks;
 //! it stops early when every group has enough. A group without any is impossible in that model: the past is exact where
-//! it says no, and so are common locks. For the others it notes whether an instance may lie too far apart for any window.
+//! it says no, and so are common locks.
 
 use super::Candidate;
-use super::past::{Cut, Past};
-use super::spots::{Fit, Instances, Offer, Rank, Spots};
+use crate::causal::{Cut, Past};
+use super::spots::{Instances, Offer, Rank, Spots};
 use super::standing::Touch;
 use crate::facts::Facts;
 use portent_order::{Goal, Model};
@@ -24,7 +24,6 @@ struct Class {
     thread: usize,
     touch: Touch,
     held: u32,
-    first: EventId,
     /// Position and event.
     last: (u32, EventId),
 }
@@ -55,8 +54,6 @@ struct Firsts {
 struct Pairs {
     thread: usize,
     writes: [bool; 2],
-    /// e1 of the first pair.
-    first: EventId,
     /// Of the last pair: position of e2, e1s, e2.
     last: (u32, [EventId; 2], EventId),
 }
@@ -71,7 +68,6 @@ struct Search<'a, 't> {
     /// Whether distance does not matter.
     anywhere: bool,
     near: usize,
-    fit: Fit,
     past: Past<'t>,
     accesses: FxHashMap<(VarId, LocId), Vec<Class>>,
     acquires: FxHashMap<(LocId, Op), Vec<Class>>,
@@ -88,7 +84,7 @@ pub(crate) fn collect(
     facts: &Facts<'_>,
     model: Model,
     groups: &[Candidate],
-    fit: Fit,
+    near: usize,
     wanted: usize,
     stop: &dyn Fn() -> bool,
 ) -> Option<Vec<Instances>> {
@@ -104,8 +100,7 @@ pub(crate) fn collect(
         wanted,
         // The first one that comes will do at first; those that are asked about later had better be near.
         anywhere: model == Model::Sync && wanted == 1,
-        near: fit.len / 2,
-        fit,
+        near,
         past: Past::new(trace, model),
         accesses: FxHashMap::default(),
         acquires: FxHashMap::default(),
@@ -163,16 +158,15 @@ impl Search<'_, '_> {
     fn wants(&self, g: usize, low: EventId, now: EventId) -> bool {
         let instances = &self.found[g];
         match instances.kept.last() {
-            _ if !instances.far || instances.kept.len() < self.wanted => true,
+            _ if instances.kept.len() < self.wanted => true,
             Some((Rank::Far(distance), ..)) => now.index() - low.index() < *distance,
             _ => true,
         }
     }
 
-    fn offer(&mut self, Offer { group, signature, goal, span, far }: Offer) {
+    fn offer(&mut self, Offer { group, signature, goal, span }: Offer) {
         let rank = self.rank(&goal, span);
         let instances = &mut self.found[group];
-        instances.far |= far || !self.fit.holds(span.0, span.1);
         match instances.kept.iter().position(|(_, known, _)| *known == signature) {
             Some(at) if instances.kept[at].0 <= rank => return,
             Some(at) => drop(instances.kept.remove(at)),
@@ -183,8 +177,7 @@ impl Search<'_, '_> {
         instances.kept.truncate(self.wanted);
         let enough = instances.kept.len() == self.wanted;
         if !instances.full && enough && !matches!(instances.kept.last(), Some((Rank::Far(_), ..))) {
-            // What else there is, near or far, is not known.
-            (instances.full, instances.far) = (true, true);
+            instances.full = true;
             self.open -= 1;
         }
     }
@@ -211,9 +204,8 @@ impl Search<'_, '_> {
                     continue;
                 }
                 let signature = [class.thread as u32, t as u32, class.held, held, x.index() as u32];
-                let far = !self.fit.holds(class.first, event.id);
                 let goal = Goal::Race { first, second: event.id };
-                offers.push(Offer { group, signature, goal, span: (first, event.id), far });
+                offers.push(Offer { group, signature, goal, span: (first, event.id) });
             }
         }
         for &(one, two, group) in spots.remotes.get(&loc).into_iter().flatten() {
@@ -228,13 +220,12 @@ impl Search<'_, '_> {
                 if pairs.thread == t || position < self.past.of(t, pairs.thread) {
                     continue;
                 }
-                let far = !self.fit.holds(pairs.first, event.id);
                 for (i, &first) in firsts.iter().enumerate() {
                     let remote = event.id;
                     if conflicting(facts, first, remote, second) && (i == 0 || first != firsts[0]) {
                         let signature = [pairs.thread as u32, t as u32, i as u32, held, x.index() as u32];
                         let goal = Goal::Atomicity { first, remote, second };
-                        offers.push(Offer { group, signature, goal, span: (first, remote), far });
+                        offers.push(Offer { group, signature, goal, span: (first, remote) });
                     }
                 }
             }
@@ -298,12 +289,11 @@ impl Search<'_, '_> {
                     if class.thread == t || !conflicting(facts, earliest.0, remote, second) {
                         continue;
                     }
-                    let far = !self.fit.holds(class.first.min(earliest.0), second);
                     for (i, (first, cut)) in [parted, latest, earliest].into_iter().enumerate() {
                         if remote > *first || last >= cut[class.thread] {
                             let signature = [t as u32, class.thread as u32, i as u32, class.held, x.index() as u32];
                             let goal = Goal::Atomicity { first: *first, remote, second };
-                            offers.push(Offer { group, signature, goal, span: (remote.min(*first), second), far });
+                            offers.push(Offer { group, signature, goal, span: (remote.min(*first), second) });
                         }
                     }
                 }
@@ -315,7 +305,7 @@ impl Search<'_, '_> {
                         lists[at].last = last;
                         lists[..=at].rotate_right(1);
                     }
-                    None => lists.insert(0, Pairs { thread: t, writes, first: earliest.0, last }),
+                    None => lists.insert(0, Pairs { thread: t, writes, last }),
                 }
             }
         }
@@ -329,7 +319,7 @@ impl Search<'_, '_> {
         let (thread, touch) = (event.thread.index(), Touch::of(event.op));
         let (held, last) = (self.facts.held_set(event.id), (self.past.position(thread), event.id));
         let classes = self.accesses.entry((x, event.loc)).or_default();
-        note(classes, Class { thread, touch, held, first: event.id, last });
+        note(classes, Class { thread, touch, held, last });
     }
 
     fn acquire(&mut self, spots: &Spots, event: Event) {
@@ -359,7 +349,7 @@ impl Search<'_, '_> {
             ops.push(event.op);
         }
         let classes = self.acquires.entry((event.loc, event.op)).or_default();
-        note(classes, Class { thread: t, touch: Touch::of(event.op), held, first: event.id, last });
+        note(classes, Class { thread: t, touch: Touch::of(event.op), held, last });
     }
 
     /// Cycles that end with the acquire that comes now, `chosen[0]`, at place `at`.
@@ -391,7 +381,7 @@ impl Search<'_, '_> {
                 let sets = |i: usize| waiting.get(i).map_or(0, |&e| facts.held_set(e));
                 let signature = [threads(0), threads(1), threads(2), sets(0), sets(1)];
                 let low = waiting[0];
-                offers.push(Offer { group, signature, goal: Goal::Deadlock { waiting }, span: (low, now), far: false });
+                offers.push(Offer { group, signature, goal: Goal::Deadlock { waiting }, span: (low, now) });
             }
             return;
         }
@@ -403,11 +393,8 @@ impl Search<'_, '_> {
             let fits = chosen.iter().all(|&c| trace.thread(c).index() != class.thread && !facts.share_a_lock(c, event));
             if fits && position >= self.past.of(t, class.thread) && waits_for(end, event) {
                 chosen.push(event);
-                let before = offers.len();
                 self.around(places, at, chosen, left, group, offers);
                 chosen.pop();
-                let far = !self.fit.holds(class.first, now);
-                offers[before..].iter_mut().for_each(|offer| offer.far |= far);
             }
         }
     }

@@ -19,10 +19,8 @@
 mod accesses;
 mod clocks;
 mod confirm;
-mod cuts;
 mod cycles;
 mod instances;
-mod past;
 mod project;
 mod spots;
 mod standing;
@@ -30,6 +28,7 @@ mod states;
 
 pub use confirm::Streamed;
 pub(crate) use confirm::Tier;
+pub(crate) use standing::Touch;
 
 use crate::finding::BugKind;
 use accesses::{Accesses, Around, Wanted};

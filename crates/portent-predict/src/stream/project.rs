@@ -6,11 +6,9 @@
 //! the way, or a goal that wants another order than the observed one. So this is a guess that costs two passes over the
 //! trace for all instances together, and the checker decides.
 
-use super::past::Past;
 use crate::facts::Facts;
 use portent_order::{Goal, Model, Schedule};
 use portent_trace::EventId;
-use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -43,54 +41,4 @@ pub(super) fn observed(facts: &Facts<'_>, model: Model, mut goals: Vec<Goal>) ->
         found.push((goal, schedule));
     }
     found
-}
-
-/// Schedules for these goals that the checker accepts; `None` where the guess is wrong.
-pub(super) fn project(
-    facts: &Facts<'_>,
-    model: Model,
-    goals: &[Goal],
-    stop: &dyn Fn() -> bool,
-) -> Vec<Option<Schedule>> {
-    let trace = facts.trace;
-    let mut cuts = vec![vec![0u32; trace.threads()]; goals.len()];
-    // Events that come next at the end.
-    let mut at: FxHashMap<EventId, Vec<usize>> = FxHashMap::default();
-    for (g, goal) in goals.iter().enumerate() {
-        let mut note = |event: EventId| at.entry(event).or_default().push(g);
-        match goal {
-            Goal::Race { first, second } => [first, second].into_iter().for_each(|&e| note(e)),
-            Goal::Deadlock { waiting } => waiting.iter().for_each(|&e| note(e)),
-            _ => {}
-        }
-    }
-    let Some(end) = at.keys().copied().max() else { return vec![None; goals.len()] };
-    // In `values`, reads that see the same write are a good guess, too.
-    let past_of = if model == Model::Sync { Model::Sync } else { Model::Reads };
-    let mut past = Past::new(trace, past_of);
-    for event in (0..=end.index()).map(|i| trace.event(EventId::new(i))) {
-        let t = event.thread.index();
-        for &g in at.get(&event.id).into_iter().flatten() {
-            let cut = past.share(t);
-            cuts[g].iter_mut().zip(cut.iter()).for_each(|(a, b)| *a = (*a).max(*b));
-            cuts[g][t] = cuts[g][t].max(past.position(t));
-        }
-        past.arrive(event);
-        past.leave(event);
-    }
-    let schedule = |(goal, cut): (&Goal, Vec<u32>)| {
-        if stop() || cut.iter().all(|&count| count == 0) {
-            return None;
-        }
-        let last = |t: usize| {
-            cut[t].checked_sub(1).map(|at| facts.steps.program(portent_trace::ThreadId::new(t))[at as usize])
-        };
-        let lasts: Vec<Option<EventId>> = (0..cut.len()).map(last).collect();
-        let end = lasts.iter().flatten().max().map_or(0, |last| last.index() + 1);
-        let events = (0..end).map(EventId::new).map(|event| (event, trace.thread(event)));
-        let kept = events.filter(|(event, t)| lasts[t.index()].is_some_and(|last| *event <= last));
-        let schedule: Schedule = kept.map(|(_, t)| t).collect();
-        facts.checker.check(model, goal, &schedule).is_ok().then_some(schedule)
-    };
-    goals.iter().zip(cuts).map(schedule).collect()
 }

@@ -5,40 +5,17 @@ use portent_order::Goal;
 use portent_trace::{EventId, LocId};
 use rustc_hash::FxHashMap;
 
-/// The windows of a trace, for telling what fits into one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fit {
-    pub(super) len: usize,
-    pub(super) events: usize,
-}
-
-impl Fit {
-    /// Whether some window holds both events.
-    pub(super) fn holds(self, low: EventId, high: EventId) -> bool {
-        let half = (self.len / 2).max(1);
-        let last = self.events.saturating_sub(self.len).div_ceil(half);
-        let start = (low.index() / half).min(last) * half;
-        high.index() < start + self.len
-    }
-}
-
 /// What is known of a group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Instances {
     /// The best first, with what must differ between them.
     pub(super) kept: Vec<(Rank, Signature, Goal)>,
-    /// Whether an instance fits in no window.
-    pub(super) far: bool,
     pub(super) full: bool,
     /// Whether there may be others that were not looked at.
     pub(super) given_up: bool,
 }
 
 impl Instances {
-    /// Nothing is known: there may be some, anywhere.
-    pub(super) fn unknown() -> Self {
-        Instances { far: true, given_up: true, ..Instances::default() }
-    }
     /// The instances to ask about, the best first.
     pub(super) fn goals(&self) -> impl Iterator<Item = &Goal> {
         self.kept.iter().map(|(_, _, goal)| goal)
@@ -69,8 +46,6 @@ pub(super) struct Offer {
     pub(super) goal: Goal,
     /// Its first and its last event.
     pub(super) span: (EventId, EventId),
-    /// Whether the same group has instances that fit in no window.
-    pub(super) far: bool,
 }
 
 /// Which groups a place has to do with.

@@ -8,18 +8,18 @@ const TRAIL: usize = 32;
 
 /// What matters of an operation: whether it writes, whether it is atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Touch(u8);
+pub(crate) struct Touch(u8);
 
 impl Touch {
     #[inline]
-    pub(super) fn of(op: Op) -> Self {
+    pub(crate) fn of(op: Op) -> Self {
         Touch(u8::from(op.writes()) | u8::from(op.is_atomic()) << 1)
     }
     #[inline]
-    pub(super) fn writes(self) -> bool {
+    pub(crate) fn writes(self) -> bool {
         self.0 & 1 != 0
     }
-    pub(super) fn races_with(self, other: Touch) -> bool {
+    pub(crate) fn races_with(self, other: Touch) -> bool {
         (self.0 | other.0) & 1 != 0 && self.0 & other.0 & 2 == 0
     }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// How many events of each thread.
-pub(super) type Cut = Arc<[u32]>;
+pub(crate) type Cut = Arc<[u32]>;
 
 /// What an event passes on: everything before its thread's event number `position`, and that of others.
 #[derive(Clone, Debug)]
@@ -27,11 +27,9 @@ struct Thread {
     position: u32,
 }
 
-pub(super) struct Past<'t> {
+pub(crate) struct Past<'t> {
     trace: &'t Trace,
     reads: bool,
-    /// Whether a notify comes after the sleeps it ended: so for cuts.
-    sleeps_first: bool,
     threads: Vec<Thread>,
     tokens: FxHashMap<TokenId, Vec<Passed>>,
     waits: FxHashMap<EventId, Passed>,
@@ -39,36 +37,36 @@ pub(super) struct Past<'t> {
 }
 
 impl<'t> Past<'t> {
-    pub(super) fn new(trace: &'t Trace, model: Model) -> Self {
+    pub(crate) fn new(trace: &'t Trace, model: Model) -> Self {
         let threads = trace.threads();
         let reads = model == Model::Reads;
         Past {
             trace,
             reads,
-            sleeps_first: false,
             threads: (0..threads).map(|_| Thread { cut: vec![0; threads], shared: None, position: 0 }).collect(),
             tokens: FxHashMap::default(),
             waits: FxHashMap::default(),
             writers: if reads { vec![None; trace.variables()] } else { Vec::new() },
         }
     }
-    /// Must-order with sleeps before the notifies that ended them.
-    pub(super) fn for_cuts(trace: &'t Trace) -> Self {
-        Past { sleeps_first: true, ..Past::new(trace, Model::Sync) }
-    }
 
     /// How many events a thread has done.
     #[inline]
-    pub(super) fn position(&self, thread: usize) -> u32 {
+    pub(crate) fn position(&self, thread: usize) -> u32 {
         self.threads[thread].position
     }
     /// How many events of `other` are in the past of where `thread` is now.
     #[inline]
-    pub(super) fn of(&self, thread: usize, other: usize) -> u32 {
+    pub(crate) fn of(&self, thread: usize, other: usize) -> u32 {
         self.threads[thread].cut[other]
     }
-    /// The past of where `thread` is now, to keep; its own entry means nothing.
-    pub(super) fn share(&mut self, thread: usize) -> Cut {
+    /// The past of where `thread` is now; its own entry means nothing.
+    #[inline]
+    pub(crate) fn now(&self, thread: usize) -> &[u32] {
+        &self.threads[thread].cut
+    }
+    /// The same, to keep; its own entry means nothing.
+    pub(crate) fn share(&mut self, thread: usize) -> Cut {
         let thread = &mut self.threads[thread];
         thread.shared.get_or_insert_with(|| thread.cut.as_slice().into()).clone()
     }
@@ -86,7 +84,7 @@ impl<'t> Past<'t> {
 
     /// What comes to an event from elsewhere. Whether that changed the past of its thread.
     #[inline]
-    pub(super) fn arrive(&mut self, event: Event) -> bool {
+    pub(crate) fn arrive(&mut self, event: Event) -> bool {
         let t = event.thread.index();
         match event.op {
             Op::Read(x, _) | Op::Update(x, _) if self.reads => {
@@ -106,18 +104,13 @@ impl<'t> Past<'t> {
                 let notified = pairing.and_then(|pairing| self.waits.get(&pairing.notify).cloned());
                 notified.is_some_and(|passed| self.join(t, &passed))
             }
-            Op::Notify(..) if self.sleeps_first => {
-                let pairings = self.trace.woken_by(event.id).iter().map(|k| self.trace.pairings()[k.index()]);
-                let slept: Vec<Passed> = pairings.filter_map(|p| self.waits.get(&p.sleep).cloned()).collect();
-                slept.iter().fold(false, |changed, passed| self.join(t, passed) | changed)
-            }
             _ => false,
         }
     }
 
     /// The event has happened.
     #[inline]
-    pub(super) fn leave(&mut self, event: Event) {
+    pub(crate) fn leave(&mut self, event: Event) {
         let t = event.thread.index();
         self.threads[t].position += 1;
         match event.op {
@@ -128,10 +121,6 @@ impl<'t> Past<'t> {
             Op::Send(token) => {
                 let passed = self.passed(t);
                 self.tokens.entry(token).or_default().push(passed);
-            }
-            Op::Sleep(_) if self.sleeps_first => {
-                let passed = self.passed(t);
-                self.waits.insert(event.id, passed);
             }
             Op::Notify(..) if !self.trace.woken_by(event.id).is_empty() => {
                 let passed = self.passed(t);
