@@ -14,13 +14,13 @@ use crate::facts::Facts;
 use crate::finding::{BugKind, Decisive, Finding, Incomplete, OtherBranch, Status, Why};
 use crate::key::Key;
 use crate::predict::{Control, Options, Prediction};
+use crate::spread::spread;
 use crate::sweep::{Open, Stop, Sweeper, Task};
 use portent_order::Model;
 use portent_trace::symbolic::{OtherSide, SideEvent, Symbols, Type};
 use portent_trace::{EventId, LocId, LockId, Op, Trace, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Branches at one place, with one outcome, that are tried.
 const PER_PLACE: usize = 8;
@@ -28,6 +28,8 @@ const PER_PLACE: usize = 8;
 const MOST: usize = 512;
 /// Events of a side that was seen elsewhere.
 const LONGEST: usize = 64;
+/// Events with formulas, up to which a trace longer than a window is looked at as a whole.
+const LIGHT: usize = 1_000;
 
 /// A branch to try.
 struct Flip {
@@ -60,30 +62,20 @@ pub(crate) fn examine(
     let Some(symbols) = facts.trace.symbols().filter(|_| has_any(facts.trace, options)) else { return };
     let kinds: Vec<BugKind> = options.kinds.iter().copied().filter(|&kind| looks_for(kind)).collect();
     let (flips, mut left) = flips(facts, symbols);
-    let jobs = options.jobs.min(flips.len());
+    let jobs = options.jobs;
     let options = Options { kinds, jobs: 1, ..options.clone() };
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Tried>>> = Mutex::new(flips.iter().map(|_| None).collect());
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(flip) = flips.get(at).filter(|_| stop.why().is_none()) else { return };
-            let tried = try_one(facts.trace, symbols, flip, &options, stop);
-            results.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[at] = Some(tried);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..jobs {
-            scope.spawn(work);
-        }
-        work();
+    let reach = reach(facts.trace, symbols, &options);
+    let tried = spread(jobs, flips.len(), |at| {
+        stop.why().is_none().then(|| try_one(facts.trace, symbols, &flips[at], &options, reach, stop))
     });
-    for tried in results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+    let mut in_part = 0;
+    for tried in tried {
         let Some((found, told)) = tried else {
             left += 1;
             continue;
         };
         left += usize::from(told.partial.is_some());
+        in_part += usize::from(told.partial.is_none() && facts.trace.len() > reach);
         prediction.incomplete.extend(told.incomplete);
         prediction.errors.extend(told.errors);
         prediction.stats.tiers.add(&told.stats.tiers);
@@ -91,18 +83,45 @@ pub(crate) fn examine(
     }
     if left > 0 {
         prediction.partial = prediction.partial.or(stop.why());
-        let (kind, why) = (options.kinds[0], Why::Branches);
-        let what = "branches that did not go the other way".to_owned();
-        let (count, status) = (left as u64, Status::NotExamined);
-        let (groups, at_least) = (false, false);
-        prediction.incomplete.push(Incomplete { kind, status, events: None, count, groups, at_least, why, what });
+    }
+    let not_tried = (Status::NotExamined, Why::Branches, left, "branches that did not go the other way");
+    let only_near = (Status::Undecided, Why::Window, in_part, "branches whose other side was looked at from near only");
+    for (status, why, count, what) in [not_tried, only_near].into_iter().filter(|(_, _, count, _)| *count > 0) {
+        for &kind in &options.kinds {
+            prediction.incomplete.push(Incomplete {
+                kind,
+                status,
+                events: None,
+                count: count as u64,
+                groups: false,
+                // What there is behind them is not known.
+                at_least: true,
+                why,
+                what: what.to_owned(),
+            });
+        }
     }
 }
 
+/// How many events around a branch are looked at: all, unless that would take too long.
+fn reach(trace: &Trace, symbols: &Symbols, options: &Options) -> usize {
+    let has_formula = |event: &EventId| symbols.written(*event).is_some() || !symbols.guards(*event).is_empty();
+    let is_light = || (0..trace.len()).map(EventId::new).filter(has_formula).count() <= LIGHT;
+    if trace.len() <= options.reach && is_light() { options.window.max(trace.len()) } else { options.window }
+}
+
 /// What there is behind one branch.
-fn try_one(trace: &Trace, symbols: &Symbols, flip: &Flip, options: &Options, stop: &Stop<'_>) -> Tried {
+fn try_one(
+    trace: &Trace,
+    symbols: &Symbols,
+    flip: &Flip,
+    options: &Options,
+    reach: usize,
+    stop: &Stop<'_>,
+) -> Tried {
     let mut told = Prediction::default();
-    let (before, after) = (options.window / 2, options.window - options.window / 2);
+    let whole = trace.len() <= reach;
+    let (before, after) = if whole { (trace.len(), trace.len()) } else { (reach / 2, reach - reach / 2) };
     let end = flip.branch.index() + 1 + after;
     let other = trace.other_side(flip.branch, &flip.side, end).or_else(|| {
         // Its locks are never free: what comes before the first of them can happen all the same.

@@ -95,8 +95,8 @@ pub(crate) enum Command {
     /// Predict the bugs that other interleavings of a recorded run contain.
     ///
     /// Races, deadlocks, atomicity violations and nondeterminism, each with a schedule that shows it and that was checked
-    /// against the trace. A long trace is examined in overlapping windows; what fits in none, or was not decided in
-    /// time, is counted and shown. Ctrl-C shows what is known so far.
+    /// against the trace. In a long trace, each question is asked of what its events need to have happened;
+    /// what is not decided there, or not examined in time, is counted and shown. Ctrl-C shows what is known so far.
     #[command(after_long_help = after(
         "  portent predict run.std\n  portent predict run.portent --kind race,deadlock --json findings.json\n  \
          portent predict run.portent --model sync --budget 60 --stats\n  \
@@ -232,9 +232,12 @@ pub(crate) struct SearchArgs {
     /// Which kinds of bug to look for [default: all; property only with --spec].
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub(crate) kind: Vec<KindName>,
-    /// Events per window [default: 10000; 1000 in values, where the trace has formulas].
+    /// Examine a trace of up to this many events as a whole [default: 10000; 1000 in values, where the trace has formulas].
     #[arg(long, value_name = "N", value_parser = window)]
     pub(crate) window: Option<usize>,
+    /// Events that one question about a longer trace may look at.
+    #[arg(long, value_name = "N", default_value_t = portent_predict::Options::REACH, value_parser = window)]
+    pub(crate) reach: usize,
     /// Stop after this many seconds, with what is known by then.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) budget: Option<f64>,

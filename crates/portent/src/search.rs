@@ -21,7 +21,7 @@ impl SearchArgs {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = self.jobs.map_or_else(cores, |jobs| usize::from(jobs.get()));
         let window = self.window.unwrap_or(Options::WINDOW);
-        Ok(Options { kinds, window, budget: self.budget()?, jobs, ..Options::default() })
+        Ok(Options { kinds, window, reach: self.reach, budget: self.budget()?, jobs, ..Options::default() })
     }
 
     /// How long to search.

@@ -83,11 +83,15 @@ impl Engine<'_, '_> {
         }
         for list in w.variables[x as usize].accesses.iter().filter(|list| list.chain as usize != chain) {
             let mark = self.saturation.mark();
-            // What must come before the first of the earlier accesses comes between none of them and the later one.
+            // What must come before the first of the earlier accesses comes between none of them and the later one, unless
+            // it is an update: what it read may be the reason, and it may read something else.
             let start = list.nodes.partition_point(|&f| self.saturation.is_before(f, firsts[0]));
             // Whether the set can still grow by the next remote access; once not, only its free variant is left.
             let mut growing = true;
-            for &remote in &list.nodes[start..] {
+            for (at, &remote) in list.nodes.iter().enumerate() {
+                if at < start && !matches!(w.act[remote as usize], Act::Update(_)) {
+                    continue;
+                }
                 let before = w.before(remote);
                 if before.is_some_and(|before| w.past_of(before)[chain] > place) {
                     break;
@@ -104,7 +108,7 @@ impl Engine<'_, '_> {
                 if chosen.is_empty() {
                     continue;
                 }
-                let kept = w.past_of(remote)[chain] <= place;
+                let kept = at >= start && w.past_of(remote)[chain] <= place;
                 growing = growing && (!kept || self.saturation.grow(w.past_of(remote)).is_ok());
                 for &first in &chosen {
                     self.tiers.queries += 1;

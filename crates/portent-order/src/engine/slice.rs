@@ -12,6 +12,9 @@
 //! - reads of what a variable holds below it, unless every write of the variable in the slice comes after that
 //!   ([`Relaxed::after`]): only then must such a read come before them all.
 //!
+//! It may have events from further below beside the others, so that less is dropped: the acquire of a section, the write
+//! that a read saw. What lies between them is missing, so the order that comes through it is given ([`Relaxed::orders`]).
+//!
 //! So what is impossible in a relaxed slice is impossible, wherever it was cut: that is a refutation. What is possible in
 //! it means nothing.
 
@@ -42,6 +45,8 @@ pub struct Slice<'a> {
 pub struct Relaxed<'a> {
     /// Threads that the goal stops at their last event of the slice.
     pub stopped: &'a [ThreadId],
+    /// Order that every reordering obeys and that does not follow from the slice's events: before, after.
+    pub orders: Vec<(EventId, EventId)>,
     /// Whether a write of the slice (the second) comes after one below it (the first) in every reordering that has both.
     pub after: &'a dyn Fn(EventId, EventId) -> bool,
 }

@@ -129,8 +129,14 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             Some(vec![target])
         }
         Goal::Atomicity { first, remote, second } => {
-            let (e1, f, e2) = (window.node(first)?, window.node(remote)?, window.node(second)?);
-            let mut kept = new().at(window, e2).with(window, f).edge(e1, f);
+            let (f, e2) = (window.node(remote)?, window.node(second)?);
+            // Below the window, it has happened before everything in it.
+            let e1 = match window.node(first) {
+                None if !window.is_below(first) => return None,
+                e1 => e1,
+            };
+            let after_e1 = |target: Target| e1.into_iter().fold(target, |target, e1| target.edge(e1, f));
+            let mut kept = after_e1(new().at(window, e2).with(window, f));
             kept.tail = vec![e2];
             let mut all = vec![kept];
             match window.act[f as usize] {
@@ -141,7 +147,7 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
                 }
                 Act::Update(_) if window.stops_at_changed_reads() => {
                     let freeing = window.freeing(f);
-                    let mut free = new().at(&freeing, e2).with(&freeing, f).edge(e1, f);
+                    let mut free = after_e1(new().at(&freeing, e2).with(&freeing, f));
                     free.stop[window.chain_of[f as usize] as usize] = window.place[f as usize] + 1;
                     free.tail = vec![e2];
                     free.freed = Some(f);

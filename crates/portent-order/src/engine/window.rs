@@ -167,7 +167,9 @@ pub(crate) struct Window<'t> {
     open_sets: Vec<Vec<u32>>,
     /// For each chain and place, the last place up to it at which no lock is held; [`NONE`] if there is none.
     free_at: Vec<Vec<u32>>,
-    /// Failed tries: the node, and a scope that held the lock when it was observed.
+    /// Whether there are failed tries.
+    tries: bool,
+    /// Failed tries whose holder is here: the node, and a scope that held the lock when it was observed.
     pub busy: Vec<(Node, u32)>,
     /// For each node, how many events of each chain are in its past, itself included: `past[node * chains + chain]`.
     pub past: Vec<u32>,
@@ -221,6 +223,7 @@ impl<'t> Window<'t> {
             open_at: vec![Vec::new(); chains],
             open_sets: vec![Vec::new()],
             free_at: Vec::new(),
+            tries: false,
             busy: Vec::new(),
             past: Vec::new(),
             values: None,
@@ -228,6 +231,9 @@ impl<'t> Window<'t> {
         w.fill(prefix, len, slice);
         if let Some((slice, relaxed)) = slice.and_then(|slice| Some((slice, slice.relaxed.as_ref()?))) {
             w.free_base_readers(slice, relaxed);
+            let known = relaxed.orders.iter().filter_map(|&(a, b)| Some((w.local(a)?, w.local(b)?)));
+            let known: Vec<(Node, Node)> = known.collect();
+            w.hard.extend(known);
         }
         w.free_at = w.open_at.iter().map(|sets| last_free(sets)).collect();
         match (model, &prefix.values) {
@@ -297,6 +303,7 @@ impl<'t> Window<'t> {
                         scope.lock == lock && scope.mode.conflicts_with(mode)
                     });
                     self.busy.extend(holder.map(|holder| (node, holder)));
+                    self.tries = true;
                     Act::Busy(lock, mode)
                 }
                 Op::Receive(token) => {
@@ -479,6 +486,11 @@ impl<'t> Window<'t> {
     pub(crate) fn node(&self, event: EventId) -> Option<Node> {
         self.local(event).filter(|&node| (node as usize) < self.len())
     }
+    /// Whether an event that is not here comes before some that the window has of its thread.
+    pub(crate) fn is_below(&self, event: EventId) -> bool {
+        let chain = &self.chain[self.trace.thread(event).index()];
+        chain.last().is_some_and(|&last| event < self.event(last))
+    }
     /// The variables of the trace and what they are here.
     pub(super) fn variables_by_number(&self) -> Vec<(u32, u32)> {
         self.variable_of.iter().map(|(&global, &local)| (global, local)).collect()
@@ -504,7 +516,7 @@ impl<'t> Window<'t> {
     pub(crate) fn lock_free_cut(&self, cut: &[u32], cap: &[u32]) -> Vec<u32> {
         let mut floor = vec![0; self.chains];
         // A failed try needs its holder beside it; rare enough to do without a cut.
-        if self.model != Model::Sync || !self.busy.is_empty() {
+        if self.model != Model::Sync || self.tries {
             return floor;
         }
         for chain in 0..self.chains {
@@ -550,7 +562,7 @@ impl<'t> Window<'t> {
     /// They are unless a scope that stays open comes before another of its lock: leaving out events takes no value from a
     /// kept read and no token from a receive. Failed tries are left to others.
     pub(crate) fn projects(&self, cut: &[u32]) -> bool {
-        self.busy.is_empty()
+        !self.tries
             && (0..self.chains).all(|chain| {
                 self.open_before(chain, cut[chain]).iter().all(|&id| {
                     let scope = self.scopes[id as usize];
@@ -584,9 +596,10 @@ impl<'t> Window<'t> {
                     if let Some(readers) = freed.readers.get_mut(&writer) {
                         readers.retain(|&n| n != update);
                     }
-                    freed.hard.retain(|&(before, after)| (before, after) != (writer, update));
                 }
             }
+            // What an update comes after beside its own thread is what it saw.
+            freed.hard.retain(|&(_, after)| after != update);
             freed.compute_past();
         }
         freed

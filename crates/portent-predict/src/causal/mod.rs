@@ -27,6 +27,7 @@ use portent_order::engine::{Effort, Engine, Relaxed, Slice, Tiers, View};
 use portent_order::{Goal, Model, Schedule, Verdict, Writer};
 use portent_trace::{EventId, LockId, Mode, Op, ThreadId, VarId};
 use question::{Question, Writes};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Events of the slices that are tried one after the other, before [`Causal::reach`].
@@ -259,16 +260,73 @@ impl<'a, 't> Causal<'a, 't> {
             let count = place + u32::from(!question.events.contains(&(u, place)));
             if t == u { at < place } else { self.clocks.past(u, count, t) > at }
         };
+        let extra = self.extra(bounds, events, &after);
+        let orders = self.orders(bounds, &extra);
+        let mut all = extra;
+        all.extend_from_slice(events);
+        all.sort_unstable();
         let slice = Slice {
-            events: events.to_vec(),
+            events: all,
             held: Vec::new(),
             saw: &|read| self.facts.saw(read),
             below: &|event| self.is_below(bounds, event),
             base: &|_| Writer::Init,
             ends: false,
-            relaxed: Some(Relaxed { stopped: &stopped, after: &after }),
+            relaxed: Some(Relaxed { stopped: &stopped, orders, after: &after }),
         };
         self.decide(goal, &slice, effort, tiers)
+    }
+
+    /// Events from below that say more about a slice: the acquires of sections that began there, and the writes that its reads
+    /// saw there, if a write of the slice may come before them.
+    fn extra(&self, bounds: &Bounds, events: &[EventId], after: &dyn Fn(EventId, EventId) -> bool) -> Vec<EventId> {
+        let trace = self.facts.trace;
+        let mut extra: Vec<EventId> = Vec::new();
+        for (thread, lock, mode) in self.held(bounds) {
+            let below = &self.program(thread.index())[..bounds.from[thread.index()] as usize];
+            let mut back = below.iter().rev().take(FAR as usize).copied();
+            extra.extend(back.find(|&event| trace.op(event) == Op::Acquire(lock, mode)));
+        }
+        if self.model == Model::Reads {
+            let mut writes: FxHashMap<VarId, Vec<EventId>> = FxHashMap::default();
+            let mut seen: FxHashSet<(VarId, EventId)> = FxHashSet::default();
+            for &event in events {
+                let op = trace.op(event);
+                let Some(x) = op.variable() else { continue };
+                if let Writer::Event(writer) = self.facts.saw(event)
+                    && op.reads()
+                    && self.is_below(bounds, writer)
+                {
+                    seen.insert((x, writer));
+                }
+                if op.writes() {
+                    writes.entry(x).or_default().push(event);
+                }
+            }
+            let loose = |(x, writer): &(VarId, EventId)| {
+                writes.get(x).is_some_and(|writes| writes.iter().any(|&write| !after(*writer, write)))
+            };
+            extra.extend(seen.iter().filter(|seen| loose(seen)).map(|(_, writer)| *writer));
+        }
+        extra.sort_unstable();
+        extra.dedup();
+        extra
+    }
+
+    /// What of a slice, and of the extra events, must come after the extra events.
+    fn orders(&self, bounds: &Bounds, extra: &[EventId]) -> Vec<(EventId, EventId)> {
+        let places: Vec<(usize, u32)> = extra.iter().map(|&event| self.place(event)).collect();
+        let mut orders = Vec::new();
+        for (&event, &(t, at)) in extra.iter().zip(&places) {
+            for u in (0..self.threads()).filter(|&u| u != t) {
+                let knows = self.clocks.without(u, t, at);
+                let others = places.iter().filter(|&&(v, place)| v == u && place >= knows).map(|&(_, place)| place);
+                let slice = Some(knows.max(bounds.from[u])).filter(|&place| place < bounds.to[u]);
+                let first = others.chain(slice).min();
+                orders.extend(first.map(|place| (event, self.program(u)[place as usize])));
+            }
+        }
+        orders
     }
 
     /// Looks for a schedule that goes on from what lies below the slice. `Refuted` says that there is none from there.

@@ -11,12 +11,11 @@ pub(super) struct Question {
     pub(super) needs: Vec<u32>,
     /// Threads that the goal stops, and before which of their events.
     pub(super) stops: Vec<(usize, u32)>,
-    /// Thread and position of the events that a slice must have.
+    /// Thread and position of the goal's events.
     pub(super) events: Vec<(usize, u32)>,
     /// How many events of each thread may happen.
     pub(super) limits: Vec<u32>,
-    /// The number of an event that a slice must reach down to: that of the goal's events, and of the acquires of locks that
-    /// are held where it stops.
+    /// The number of an event that a slice must reach down to.
     pub(super) from: usize,
     /// Whether every event must have happened.
     pub(super) everything: bool,
@@ -96,11 +95,10 @@ impl Causal<'_, '_> {
             stopped.iter().map(by).min().unwrap_or(u32::MAX)
         };
         let limits = (0..threads).map(limit).collect();
-        let mut from = stops.iter().chain(&others).map(|event| event.index()).min().unwrap_or(0);
-        for &(t, at) in &stopped {
-            let free = (at.saturating_sub(super::FAR)..=at).rev().find(|&at| self.is_free(t, at)).unwrap_or(0);
-            from = from.min(self.program(t).get(free as usize).map_or(from, |event| event.index()));
-        }
+        // Where the first access of a block lies below a slice, it has happened.
+        let first = if let Goal::Atomicity { first, .. } = goal { Some(*first) } else { None };
+        let inside = stops.iter().chain(&others).filter(|event| Some(**event) != first);
+        let from = inside.map(|event| event.index()).min().unwrap_or(0);
         let events = stopped.iter().copied().chain(others.iter().map(|&event| self.place(event))).collect();
         Some(Question { needs, stops: stopped, events, limits, from, everything, to_the_end })
     }

@@ -20,7 +20,7 @@ pub struct TinyShape {
     pub name: &'static str,
     /// At most this many threads, 2 to 8.
     pub threads: u32,
-    /// At most this many kernel events, 2 to 64; at least half of them.
+    /// At most this many kernel events, 2 to 1,000; at least half of them.
     pub events: u32,
     /// Variables, 1 to 8.
     pub variables: u32,

@@ -65,7 +65,7 @@ impl<'a> World<'a> {
             Thread { life: if unborn { Life::Unborn } else { Life::Running }, held: Vec::new(), block: None }
         });
         let threads = threads.collect();
-        let most = shape.events.clamp(2, 64);
+        let most = shape.events.clamp(2, 1_000);
         let target = most / 2 + random.below(most / 2 + 1);
         let events = Vec::with_capacity(most as usize);
         let (steady, careful) = (random.below(8), (2 * random.below(4)).min(4));
