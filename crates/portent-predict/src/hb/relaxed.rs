@@ -1,16 +1,19 @@
 //! Accesses that only relaxed atomics order: every pair of places, not only the last accesses.
 //!
 //! A detector that keeps the last access of each thread ([`super::detect`]) says of every variable whether it races, but
-//! not where: what comes later at another place replaces what came before. Here each place of each thread keeps its own.
+//! not where: what comes later at another place replaces what came before. Here nothing is replaced.
 //!
 //! Let `b` be an access, and `a` an earlier one of another thread. Along that thread, what is ordered before `b` is a
-//! beginning of it, a shorter one by happens-before, a longer one with the reads-from of relaxed atomics added. The pairs
-//! wanted are those whose `a` lies between the two ends. So the accesses of one thread at one place, with their times in
-//! both orders, are enough, and the first of them past the shorter end tells whether there is any.
+//! beginning of it: a shorter one by happens-before, a longer one with the reads-from of relaxed atomics added. The pairs
+//! wanted are those whose `a` lies between the two ends. Both ends only ever move on. So when a thread comes to a place
+//! again, only what the longer beginning has gained since is new.
 //!
-//! State, for variables that two threads access, one of them plainly and one writing: per thread, class (plain or atomic,
-//! read or write) and place, the accesses at different times, 12 bytes each: less than the trace itself. Nothing is ever
-//! dropped, so nothing is missed. A place that is come to again at the same time as before costs a look-up.
+//! State, for variables that two threads access, one of them plainly and one writing:
+//! - per thread, its accesses: 20 bytes each, but for those at a place and time that the one before had as well. Nothing is
+//!   dropped, so nothing is missed;
+//! - per thread, class (plain or atomic, read or write) and place, how far it has looked into each other thread.
+//!
+//! Time: an access is looked at once by every place of another thread that comes after it, between the two ends only.
 
 use super::clocks::{Clocks, is_weak};
 use super::detect::{Unordered, Who};
@@ -21,83 +24,106 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy)]
 struct Access {
     event: u32,
+    who: Who,
+    place: LocId,
     time: u32,
     relaxed_time: u32,
 }
 
-/// The accesses of a variable by one thread, in one way, at one place; the first at each time.
-struct Line {
-    who: Who,
-    accesses: Vec<Access>,
-    /// How much its thread had learnt at the last of them.
-    learnt: u32,
-}
-
-/// The lines of a variable: of each thread that accessed it, and by thread, class and place.
+/// The accesses of a variable.
 #[derive(Default)]
-struct Lines {
-    by_thread: Vec<(usize, Vec<u32>)>,
-    lines: Vec<Line>,
-    known: FxHashMap<(Who, LocId), u32>,
+struct Accesses {
+    /// In program order.
+    by_thread: Vec<(usize, Vec<Access>)>,
+    /// How far a thread has looked at a place, and back from there into every other thread.
+    looked: FxHashMap<(Who, LocId), Looked>,
 }
 
-/// Reports pairs of accesses that happens-before leaves unordered and the reads-from of relaxed atomics orders: for every pair
-/// of places that has some, at least one.
-pub(crate) fn ordered_by_relaxed_atomics(trace: &Trace, mut report: impl FnMut(Unordered)) {
+#[derive(Default)]
+struct Looked {
+    /// How much the thread had learnt then.
+    learnt: u32,
+    /// The longer end, in each thread.
+    upto: Vec<(usize, u32)>,
+}
+
+/// For every pair of places with accesses that happens-before leaves unordered and the reads-from of relaxed atomics orders,
+/// one such pair of accesses, and how many were seen.
+pub(crate) fn ordered_by_relaxed_atomics(trace: &Trace) -> Vec<(Unordered, u64)> {
     if !(0..trace.len()).any(|event| is_weak(trace.op(EventId::new(event)))) {
-        return;
+        return Vec::new();
     }
-    let mut variables: Vec<Option<Box<Lines>>> = is_shared(trace).into_iter().map(|is| is.then(Box::default)).collect();
+    let mut variables: Vec<Option<Box<Accesses>>> =
+        is_shared(trace).into_iter().map(|is| is.then(Box::default)).collect();
+    let mut found: FxHashMap<(LocId, LocId), (Unordered, u64)> = FxHashMap::default();
     let (mut strict, mut relaxed) = (Clocks::new(trace, false), Clocks::new(trace, true));
-    // Moves on whenever a thread may have learnt something, or come to another time of its own.
-    let mut learnt = vec![0u32; trace.threads()];
+    // Moves on whenever a thread may have learnt something, or come to another time of its own; 0 is before everything.
+    let mut learnt = vec![1u32; trace.threads()];
     for id in (0..trace.len()).map(EventId::new) {
         let (op, thread) = (trace.op(id), trace.thread(id));
         let t = thread.index();
         let more = [strict.arrive_at(trace, id, op), relaxed.arrive_at(trace, id, op)];
         learnt[t] += u32::from(more.contains(&true));
-        if let Some(lines) = op.variable().and_then(|x| variables[x.index()].as_mut()) {
+        if let Some(accesses) = op.variable().and_then(|x| variables[x.index()].as_mut()) {
             let (clock, relaxed_clock) = (strict.of(thread), relaxed.of(thread));
-            let access = Access { event: id.index() as u32, time: clock[t], relaxed_time: relaxed_clock[t] };
-            if lines.add(Who::new(thread, op), trace.event(id).loc, access, learnt[t]) {
-                lines.look_back(Who::new(thread, op), id, clock, relaxed_clock, &mut report);
-            }
+            let (who, place) = (Who::new(thread, op), trace.event(id).loc);
+            let access =
+                Access { event: id.index() as u32, who, place, time: clock[t], relaxed_time: relaxed_clock[t] };
+            accesses.look_back(access, learnt[t], clock, relaxed_clock, |first| {
+                let race = Unordered { first: EventId::new(first.event as usize), second: id, relaxed_only: true };
+                found.entry((first.place.min(place), first.place.max(place))).or_insert((race, 0)).1 += 1;
+            });
+            accesses.add(access);
         }
         let more = [strict.leave_at(trace, id, op), relaxed.leave_at(trace, id, op)];
         learnt[t] += u32::from(more.contains(&true));
     }
+    let mut found: Vec<(Unordered, u64)> = found.into_values().collect();
+    found.sort_unstable_by_key(|(race, _)| (race.second, race.first));
+    found
 }
 
-impl Lines {
-    /// Adds an access; `false` if its line has one by a thread that knew the same: what the one raced with, the other does.
-    fn add(&mut self, who: Who, place: LocId, access: Access, learnt: u32) -> bool {
-        let next = self.lines.len() as u32;
-        let line = *self.known.entry((who, place)).or_insert(next);
-        if line == next {
-            self.lines.push(Line { who, accesses: vec![access], learnt });
-            match self.by_thread.iter_mut().find(|(thread, _)| *thread == who.thread()) {
-                Some((_, lines)) => lines.push(line),
-                None => self.by_thread.push((who.thread(), vec![line])),
-            }
-            return true;
+impl Accesses {
+    fn add(&mut self, access: Access) {
+        let thread = access.who.thread();
+        let same = |last: &Access| {
+            (last.who, last.place) == (access.who, access.place)
+                && (last.time, last.relaxed_time) == (access.time, access.relaxed_time)
+        };
+        match self.by_thread.iter_mut().find(|(t, _)| *t == thread) {
+            Some((_, accesses)) if accesses.last().is_some_and(same) => {}
+            Some((_, accesses)) => accesses.push(access),
+            None => self.by_thread.push((thread, vec![access])),
         }
-        let line = &mut self.lines[line as usize];
-        let same = |last: &Access| last.time == access.time && last.relaxed_time == access.relaxed_time;
-        if !line.accesses.last().is_some_and(same) {
-            line.accesses.push(access);
-        }
-        std::mem::replace(&mut line.learnt, learnt) != learnt
     }
 
-    /// Reports the accesses of others that an access comes after by relaxed atomics only, one for each line.
-    fn look_back(&self, who: Who, event: EventId, clock: &[u32], relaxed: &[u32], report: &mut impl FnMut(Unordered)) {
-        for (thread, lines) in self.by_thread.iter().filter(|(t, _)| clock[*t] < relaxed[*t]) {
-            let (after, upto) = (clock[*thread], relaxed[*thread]);
-            for line in lines.iter().map(|&line| &self.lines[line as usize]).filter(|line| line.who.races_with(who)) {
-                let first = line.accesses.partition_point(|access| access.time <= after);
-                if let Some(access) = line.accesses.get(first).filter(|access| access.relaxed_time <= upto) {
-                    report(Unordered { first: EventId::new(access.event as usize), second: event, relaxed_only: true });
+    /// The accesses of others that an access comes after by relaxed atomics only, but for those that were seen from its place.
+    fn look_back(
+        &mut self,
+        access: Access,
+        learnt: u32,
+        clock: &[u32],
+        relaxed: &[u32],
+        mut report: impl FnMut(&Access),
+    ) {
+        let looked = self.looked.entry((access.who, access.place)).or_default();
+        if std::mem::replace(&mut looked.learnt, learnt) == learnt {
+            return;
+        }
+        for (thread, accesses) in self.by_thread.iter().filter(|(t, _)| clock[*t] < relaxed[*t]) {
+            let known = looked.upto.iter_mut().find(|(t, _)| t == thread);
+            let upto = relaxed[*thread];
+            let seen = match known {
+                Some((_, seen)) => std::mem::replace(seen, upto),
+                None => {
+                    looked.upto.push((*thread, upto));
+                    0
                 }
+            };
+            if seen < upto {
+                let new = accesses.partition_point(|a| a.relaxed_time <= seen || a.time <= clock[*thread]);
+                let between = accesses[new..].iter().take_while(|a| a.relaxed_time <= upto);
+                between.filter(|a| a.who.races_with(access.who)).for_each(&mut report);
             }
         }
     }
