@@ -20,7 +20,8 @@
 //!   with a condition or an address happens only if that comes out as in the trace (which is all that a branch with a
 //!   formula needs). A formula over a spoiled value is spoiled; one without a value (a division by zero) does not happen.
 //! - Nondeterminism and final values: the write seen must not be spoiled, and is no other value if both are known and
-//!   equal.
+//!   equal. A value that was not recorded thus counts as another one, a spoiled one never.
+//! - Lost wake-ups: who waits is the same as in `sync`.
 
 use crate::goal::{Goal, Kind, Model, Schedule, Writer};
 use portent_trace::symbolic::{ExprId, Symbols};

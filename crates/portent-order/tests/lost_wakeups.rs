@@ -13,6 +13,13 @@ fn lost(k: usize) -> Goal {
     Goal::LostWakeup { pairing: PairingId::new(k) }
 }
 
+/// Shapes of traces in which several threads wait on one condition.
+fn crowds() -> Vec<TinyShape> {
+    let shapes: Vec<TinyShape> = TinyShape::all().filter(|shape| shape.bare_waits).collect();
+    let larger = shapes.iter().map(|shape| TinyShape { threads: 4, events: 16, ..shape.clone() });
+    larger.chain(shapes.clone()).collect()
+}
+
 /// Whether a wake-up can be lost; the oracle and the engine must say the same.
 fn decide(trace: &Trace, model: Model, k: usize) -> Option<Schedule> {
     let truth = brute::decide(trace, model, &lost(k));
@@ -79,7 +86,7 @@ fn a_notify_one_whose_own_sleeper_cannot_be_asleep_yet_wakes_the_other() {
 /// What the oracle calls a lost wake-up, read by the letter.
 #[test]
 fn notifies_after_a_lost_sleep_have_their_own_sleepers_before_them() {
-    let shapes: Vec<TinyShape> = TinyShape::all().filter(|shape| shape.bare_waits).collect();
+    let shapes = crowds();
     let (mut harmless, mut kept) = (0, 0);
     for seed in 0..20_000u64 {
         let trace = tiny(seed, &shapes[seed as usize % shapes.len()]);
@@ -112,7 +119,7 @@ fn notifies_after_a_lost_sleep_have_their_own_sleepers_before_them() {
 /// Several waits and notifies on one condition, by the engine and by the oracle, in every model.
 #[test]
 fn engine_and_oracle_agree_where_many_wait_on_one_condition() {
-    let shapes: Vec<TinyShape> = TinyShape::all().filter(|shape| shape.bare_waits).collect();
+    let shapes = crowds();
     let (mut crowded, mut counts) = (0, [[0u32; 2]; 3]);
     for seed in 0..20_000u64 {
         let shape = &shapes[seed as usize % shapes.len()];

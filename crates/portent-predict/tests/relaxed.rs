@@ -32,6 +32,7 @@ fn releases(op: Op) -> bool {
 }
 
 /// Happens-before of the observed order: every direct edge, and then everything that follows.
+#[allow(clippy::needless_range_loop)] // A matrix is indexed.
 fn happens_before(trace: &Trace, counts: ReadsFrom) -> Vec<Vec<bool>> {
     let n = trace.len();
     let op = |e: usize| trace.op(EventId::new(e));

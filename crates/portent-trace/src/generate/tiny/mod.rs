@@ -150,9 +150,8 @@ impl TinyShape {
                 bare_waits: true,
                 conditions: true,
                 tokens: true,
-                threads: 4,
                 locks: 1,
-                events: 16,
+                events: 12,
                 ..open.clone()
             },
             TinyShape {
@@ -165,7 +164,7 @@ impl TinyShape {
                 values: true,
                 variables: 1,
                 locks: 1,
-                events: 14,
+                events: 12,
                 ..open.clone()
             },
             TinyShape {
