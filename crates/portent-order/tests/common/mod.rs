@@ -22,7 +22,7 @@ pub(crate) fn is_of_the_same_value(trace: &Trace, goal: &Goal) -> bool {
             expected.is_some() && expected == written(x, challenger)
         }
         Goal::FinalValue { variable, challenger } => {
-            let last = accesses(variable).filter(|e| e.op.writes()).last();
+            let last = accesses(variable).rfind(|e| e.op.writes());
             last.and_then(|e| e.value) == trace.value(challenger)
         }
         _ => false,
