@@ -20,7 +20,8 @@
 //!   with a condition or an address happens only if that comes out as in the trace (which is all that a branch with a
 //!   formula needs). A formula over a spoiled value is spoiled; one without a value (a division by zero) does not happen.
 //! - Nondeterminism and final values: the write seen must not be spoiled, and is no other value if both are known and
-//!   equal.
+//!   equal. A value that was not recorded thus counts as another one, a spoiled one never.
+//! - Lost wake-ups: who waits is the same as in `sync`.
 
 use crate::goal::{Goal, Kind, Model, Schedule, Writer};
 use portent_trace::symbolic::{ExprId, Symbols};
@@ -439,6 +440,13 @@ impl<'t> Oracle<'t> {
         next.is_none_or(|&e| !(self.possible(state, e) && self.keeps_read(state, e)))
     }
 
+    /// Whether a thread has run all its events or waits for a lock, a token or a notify. One that stands before a read that
+    /// it cannot keep, or a branch that would go the other way, does not wait: it would go on, with another value.
+    fn waits(&self, state: &State, thread: usize) -> bool {
+        let next = self.program[thread].get(state.position[thread]);
+        next.is_none_or(|&e| !self.possible(state, e))
+    }
+
     /// Whether another thread holds the lock in a mode that excludes `mode`.
     fn held_by_other(&self, state: &State, thread: ThreadId, lock: LockId, mode: Mode) -> bool {
         (0..self.program.len()).filter(|&t| t != thread.index()).any(|t| {
@@ -544,7 +552,11 @@ impl<'t> Oracle<'t> {
                 }
                 let mut after = self.after(state, event);
                 if let Op::Notify(condition, reach) = self.trace.op(event) {
-                    let wakes_another = reach == Reach::One && !self.trace.woken_by(event).is_empty();
+                    let wakes_another = reach == Reach::One
+                        && self.trace.woken_by(event).iter().any(|k| {
+                            let other = self.trace.pairings()[k.index()].sleep;
+                            self.trace.thread(other) != self.trace.thread(pairing.sleep) && self.done(state, other)
+                        });
                     after.disturbed |=
                         condition == pairing.condition && self.done(state, pairing.sleep) && !wakes_another;
                 }
@@ -609,8 +621,8 @@ impl<'t> Oracle<'t> {
             Target::Goal(&Goal::LostWakeup { pairing }) => {
                 let pairing = self.trace.pairings()[pairing.index()];
                 let sleeper = self.trace.thread(pairing.sleep).index();
-                let others_stuck = (0..self.program.len()).all(|t| t == sleeper || self.stuck(state, t));
-                self.next(state, pairing.wake) && !state.disturbed && others_stuck
+                let others_wait = (0..self.program.len()).all(|t| t == sleeper || self.waits(state, t));
+                self.next(state, pairing.wake) && !state.disturbed && others_wait
             }
             Target::Shape { read, shape, .. } => {
                 let written = match self.saw[read.index()] {

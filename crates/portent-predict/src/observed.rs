@@ -7,70 +7,55 @@ use crate::hb;
 use crate::key::Key;
 use crate::predict::{Prediction, Stats};
 use portent_order::Model;
-use portent_trace::{Op, Trace};
+use portent_trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// Races of the observed order that nothing but relaxed atomics orders, where no race was predicted.
 pub(crate) fn relaxed_races(facts: &Facts<'_>, model: Model, known: &[Finding]) -> Vec<Finding> {
-    let is_relaxed = |op: Op| match op {
-        Op::Read(_, order) => order == portent_trace::ReadOrder::Relaxed,
-        Op::Write(_, order) => order == portent_trace::WriteOrder::Relaxed,
-        Op::Update(_, order) => order != portent_trace::UpdateOrder::SeqCst,
-        _ => false,
-    };
-    if !facts.trace.events().any(|event| is_relaxed(event.op)) {
-        return Vec::new();
-    }
+    let trace = facts.trace;
     let keys: BTreeSet<Key> = known.iter().filter_map(|f| f.goal.as_ref()).map(|goal| Key::of(facts, goal)).collect();
-    let mut races = observed_races(facts.trace, Some(model), |race| race.relaxed_only);
-    races.retain(|(key, _)| !keys.contains(key));
-    races.into_iter().map(|(_, finding)| finding).collect()
+    let races = hb::ordered_by_relaxed_atomics(trace).into_iter();
+    let unknown = races.filter(|(race, _)| !keys.contains(&Key::race(trace, race.first, race.second)));
+    unknown.map(|(race, instances)| observed(trace, Some(model), race, instances)).collect()
 }
 
-/// What a happens-before detector reports, grouped.
-fn observed_races(trace: &Trace, model: Option<Model>, wanted: impl Fn(&hb::Unordered) -> bool) -> Vec<(Key, Finding)> {
-    let mut groups: BTreeMap<Key, Finding> = BTreeMap::new();
-    hb::detect(trace, |race| {
-        if !wanted(&race) {
-            return;
-        }
-        let flags = Flags { relaxed_only: race.relaxed_only, ..Flags::default() };
-        let group = groups.entry(Key::race(trace, race.first, race.second));
-        let finding = group.or_insert_with(|| {
-            let places =
-                vec![event_place(trace, Role::First, race.first), event_place(trace, Role::Second, race.second)];
-            Finding {
-                id: String::new(),
-                kind: BugKind::Race,
-                form: None,
-                evidence: Evidence::Observed,
-                model,
-                object: places[0].object.clone(),
-                places,
-                instances: 0,
-                instances_exact: true,
-                flags,
-                witness_type: None,
-                pattern: None,
-                goal: None,
-                witness: None,
-                property: None,
-                other_branch: None,
-            }
-        });
-        finding.instances += 1;
-        finding.flags = finding.flags.and(flags);
-    });
-    // The detector keeps the last access of each thread only: it does not claim to count every pair.
-    groups.values_mut().for_each(|finding| finding.instances_exact = false);
-    groups.into_iter().collect()
+/// A race of the observed order as a finding.
+fn observed(trace: &Trace, model: Option<Model>, race: hb::Unordered, instances: u64) -> Finding {
+    let places = vec![event_place(trace, Role::First, race.first), event_place(trace, Role::Second, race.second)];
+    let flags = Flags { relaxed_only: race.relaxed_only, ..Flags::default() };
+    Finding {
+        id: String::new(),
+        kind: BugKind::Race,
+        form: None,
+        evidence: Evidence::Observed,
+        model,
+        object: places[0].object.clone(),
+        places,
+        instances,
+        // A detector does not keep every access: it does not claim to count every pair.
+        instances_exact: false,
+        flags,
+        witness_type: None,
+        pattern: None,
+        goal: None,
+        witness: None,
+        property: None,
+        other_branch: None,
+    }
 }
 
 /// The races that a happens-before detector reports on the observed order, for comparison.
 pub fn by_happens_before(trace: &Trace) -> Prediction {
     let started = Instant::now();
-    let mut findings: Vec<Finding> = observed_races(trace, None, |_| true).into_iter().map(|(_, race)| race).collect();
+    let mut groups: BTreeMap<Key, Finding> = BTreeMap::new();
+    hb::detect(trace, |race| {
+        let group = groups.entry(Key::race(trace, race.first, race.second));
+        let finding = group.or_insert_with(|| observed(trace, None, race, 0));
+        finding.instances += 1;
+        finding.flags.relaxed_only &= race.relaxed_only;
+    });
+    let mut findings: Vec<Finding> = groups.into_values().collect();
     sort_and_name(trace, &mut findings);
     let stats = Stats { time: started.elapsed(), ..Stats::default() };
     Prediction { findings, stats, ..Prediction::default() }

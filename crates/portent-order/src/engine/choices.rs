@@ -224,52 +224,6 @@ impl<'w, 't> Search<'w, 't> {
         self.clause(&[], &any);
         kept
     }
-
-    /// Why a branch that is next in an order can be taken as it was: orders and literals one of which must hold for it to be
-    /// otherwise. `None` if it cannot be taken.
-    pub(super) fn why_unspoiled(&mut self, branch: Node, order: &[Node]) -> Option<Alternatives> {
-        let w = self.w;
-        let values = w.values.as_deref()?;
-        if let Some(mut course) = self.course.take() {
-            course.follow(order.iter().copied().chain([branch]));
-            let kept = course.faults().last() != Some(&branch);
-            let why = kept.then(|| self.why_now(branch, &course));
-            self.course = Some(course);
-            return why;
-        }
-        let sight = Sight::along(w, values, order.iter().copied());
-        let chain = w.chain_of[branch as usize] as usize;
-        if sight.is_spoiled(chain) {
-            return None;
-        }
-        // The reads that decide it: those before the branch, those before the writes they see, and so on.
-        let mut upto = vec![0; w.chains];
-        let mut work = vec![(chain, w.place[branch as usize])];
-        let (mut differs, mut either) = (Vec::new(), Vec::new());
-        while let Some((chain, bound)) = work.pop() {
-            for &read in &w.chain[chain][(upto[chain].min(bound) as usize)..bound as usize] {
-                let (Some(x), Some(source)) = (w.act[read as usize].read(), sight.source(read)) else { continue };
-                if source != BASE {
-                    differs.push((read, source));
-                    work.push((w.chain_of[source as usize] as usize, w.place[source as usize] + 1));
-                }
-                for list in &w.variables[x as usize].writes {
-                    for &rival in list.nodes.iter().filter(|&&d| d != source && d != read) {
-                        if source == BASE {
-                            differs.push((rival, read));
-                        } else {
-                            let between = self.fresh();
-                            self.clause(&[(source, rival)], &[!between]);
-                            self.clause(&[(rival, read)], &[!between]);
-                            either.push(between);
-                        }
-                    }
-                }
-            }
-            upto[chain] = upto[chain].max(bound);
-        }
-        Some((differs, either))
-    }
 }
 
 /// Whether an order of the events below a cut keeps to the values, and reaches the value that the target wants.

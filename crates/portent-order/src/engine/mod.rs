@@ -13,6 +13,7 @@ mod choices;
 mod finals;
 mod formulas;
 mod guess;
+mod lost;
 mod races;
 mod reads;
 mod saturate;

@@ -9,9 +9,8 @@ use super::simulate::Obstacle;
 use super::symbolic::Course;
 use super::target::Target;
 use super::theory::{OrderTheory, Outcome};
-use super::window::{Act, BASE, NONE, Node, Wait, Window};
+use super::window::{Act, BASE, NONE, Node, Window};
 use batsat::{Callbacks, Lit, Solver, SolverInterface, SolverOpts, Var, lbool};
-use portent_trace::{Op, Reach};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -73,7 +72,7 @@ enum Known {
 
 /// A constraint that has become clauses, so that none is made twice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Made {
+pub(super) enum Made {
     Obstacle(Obstacle),
     Last(u32, u32, Node),
     Disturbed(u32, Node),
@@ -96,13 +95,13 @@ pub(crate) struct Search<'w, 't> {
     gauge: Rc<Gauge>,
     pub(super) theory: OrderTheory<'w, 't>,
     pairs: FxHashMap<(Node, Node), Lit>,
-    made: FxHashSet<Made>,
+    pub(super) made: FxHashSet<Made>,
     /// "This write is the last of its variable", by variable and write.
     last: FxHashMap<(u32, u32), Lit>,
     /// "This wait is lost", by wait.
-    lost: FxHashMap<u32, Lit>,
+    pub(super) lost: FxHashMap<u32, Lit>,
     /// "This scope is open at the cut".
-    open: FxHashMap<u32, Lit>,
+    pub(super) open: FxHashMap<u32, Lit>,
     /// In `values`: "this read sees what it expects", "this write (or [`BASE`]) is what this read sees", "all reads before this
     /// write see what they expect".
     pub(super) kept: FxHashMap<Node, Lit>,
@@ -366,19 +365,6 @@ impl<'w, 't> Search<'w, 't> {
         }
     }
 
-    /// For a lost wake-up: the order, run on until nobody can go on, if the sleeper is still asleep then.
-    fn stay_asleep(&mut self, target: &Target, order: &[Node]) -> Option<Vec<Node>> {
-        let w = self.w;
-        let lost = w.waits[target.lost? as usize];
-        let slept = order.iter().position(|&node| node == lost.sleep)?;
-        if order[slept..].iter().any(|&node| disturbs(w, node, lost.sleep)) {
-            return None;
-        }
-        let still = w.chain_of[lost.sleep as usize] as usize;
-        let mut trial = self.theory.simulator().clone();
-        trial.exhaust(w, still, |node| disturbs(w, node, lost.sleep)).then(|| trial.order().to_vec())
-    }
-
     /// Holds an order that obeys all rules against the goal; adds what is missing and says so.
     fn refine_goal(&mut self, target: &Target, order: &[Node]) -> bool {
         let z = self.theory.z();
@@ -402,175 +388,4 @@ impl<'w, 't> Search<'w, 't> {
         }
         refined
     }
-
-    fn refine_lost(&mut self, wait: u32, order: &[Node]) -> bool {
-        let (w, z) = (self.w, self.theory.z());
-        let goal = self.lost[&wait];
-        let lost = w.waits[wait as usize];
-        let mut step = FxHashMap::default();
-        let mut cut = vec![0; w.chains];
-        for (i, &node) in order.iter().enumerate() {
-            step.insert(node, i);
-            cut[w.chain_of[node as usize] as usize] += 1;
-        }
-        let mut refined = false;
-        for &node in order {
-            if disturbs(w, node, lost.sleep) && step[&node] > step[&lost.sleep] {
-                refined = true;
-                if self.made.insert(Made::Disturbed(wait, node)) {
-                    self.clause(&[(z, node), (node, lost.sleep)], &[!goal]);
-                }
-            }
-        }
-        let sleeper = w.chain_of[lost.sleep as usize] as usize;
-        for chain in (0..w.chains).filter(|&chain| chain != sleeper) {
-            let Some(&next) = w.chain[chain].get(cut[chain] as usize) else { continue };
-            let mut reasons = Vec::new();
-            let mut orders = vec![(next, z)];
-            if let Some(before) = w.before(next) {
-                orders.push((z, before));
-            }
-            let mut holder = NONE;
-            let can_go_on = match w.act[next as usize] {
-                Act::Acquire(id) => {
-                    let scope = w.scopes[id as usize];
-                    let rivals = |s: &u32| {
-                        let other = w.scopes[*s as usize];
-                        other.chain != scope.chain && other.mode.conflicts_with(scope.mode)
-                    };
-                    let lists = &w.locks[scope.lock as usize];
-                    let all: Vec<u32> = lists.iter().flat_map(|l| l.scopes.iter().copied()).filter(rivals).collect();
-                    let free = !self.theory.simulator().held(scope.lock).iter().any(rivals);
-                    if free {
-                        reasons.extend(all.into_iter().map(|s| self.is_open(s)));
-                    }
-                    free
-                }
-                Act::Busy(lock, mode) => {
-                    let held = self.theory.simulator().held(lock).iter().copied();
-                    let mut others = held.filter(|&s| {
-                        let other = w.scopes[s as usize];
-                        other.chain as usize != chain && other.mode.conflicts_with(mode)
-                    });
-                    match others.next() {
-                        Some(scope) => {
-                            holder = scope;
-                            let scope = w.scopes[scope as usize];
-                            if scope.acquire != NONE {
-                                orders.push((z, scope.acquire));
-                            }
-                            if scope.release != NONE {
-                                orders.push((scope.release, z));
-                            }
-                            true
-                        }
-                        None => false,
-                    }
-                }
-                Act::Wake(k) => {
-                    let Wait { sleep, notify, .. } = w.waits[k as usize];
-                    let notified = notify == NONE
-                        || step.get(&notify).is_some_and(|n| sleep == NONE || step.get(&sleep).is_some_and(|s| s < n));
-                    if notify != NONE {
-                        orders.push((z, notify));
-                        if sleep != NONE {
-                            orders.push((notify, sleep));
-                        }
-                    }
-                    notified
-                }
-                _ if changes_nothing(w, next) || w.is_guarded(next) => match self.why_unspoiled(next, order) {
-                    // A branch that is not to be taken the same way: what made its thread see the same must differ.
-                    Some((differs, either)) => {
-                        orders.extend(differs);
-                        reasons.extend(either);
-                        reasons.push(!goal);
-                        self.clause(&orders, &reasons);
-                        refined = true;
-                        continue;
-                    }
-                    None => false,
-                },
-                Act::Read(_) | Act::Update(_) if w.values.as_ref().is_some_and(|values| values.branches) => true,
-                Act::Read(x) | Act::Update(x) if w.saw[next as usize] != NONE || w.values.is_some() => {
-                    let last = self.theory.simulator().last_write(x);
-                    let writer = if w.values.is_some() { last } else { w.saw[next as usize] };
-                    holder = writer;
-                    if writer != BASE {
-                        orders.push((z, writer));
-                    }
-                    for list in &w.variables[x as usize].writes {
-                        for &rival in list.nodes.iter().filter(|&&d| d != writer && d != next) {
-                            if writer == BASE {
-                                orders.push((rival, z));
-                            } else {
-                                let over = self.fresh();
-                                self.clause(&[(writer, rival)], &[!over]);
-                                self.clause(&[(rival, z)], &[!over]);
-                                reasons.push(over);
-                            }
-                        }
-                    }
-                    match &w.values {
-                        Some(values) => values.is_as_good(w, next, last),
-                        None => last == writer,
-                    }
-                }
-                _ => {
-                    // A receive waits for what is ordered before it beside its own thread.
-                    let first = w.hard.partition_point(|&(_, after)| after < next);
-                    let senders = w.hard[first..].iter().take_while(|&&(_, after)| after == next);
-                    let mut sent = true;
-                    for &(sender, _) in senders {
-                        sent &= step.contains_key(&sender);
-                        orders.push((z, sender));
-                    }
-                    sent
-                }
-            };
-            if can_go_on {
-                refined = true;
-                if self.made.insert(Made::CanGoOn(wait, next, holder)) {
-                    reasons.push(!goal);
-                    self.clause(&orders, &reasons);
-                }
-            }
-        }
-        refined
-    }
-
-    /// "This scope is open at the cut", as a literal that implies it.
-    fn is_open(&mut self, scope: u32) -> Lit {
-        if let Some(&lit) = self.open.get(&scope) {
-            return lit;
-        }
-        let z = self.theory.z();
-        let lit = self.fresh();
-        self.open.insert(scope, lit);
-        let scope = self.w.scopes[scope as usize];
-        if scope.acquire != NONE {
-            self.clause(&[(scope.acquire, z)], &[!lit]);
-        }
-        if scope.release != NONE {
-            self.clause(&[(z, scope.release)], &[!lit]);
-        }
-        lit
-    }
-}
-
-/// A branch, in `values` of a trace that has them.
-fn changes_nothing(w: &Window<'_>, node: Node) -> bool {
-    w.values.as_ref().is_some_and(|values| values.branches) && w.is_branch(node)
-}
-
-/// A notify on the sleeper's condition that would wake it.
-fn disturbs(w: &Window<'_>, node: Node, sleep: Node) -> bool {
-    if w.act[node as usize] != Act::Notify {
-        return false;
-    }
-    let event = |n: Node| w.event(n);
-    let (Op::Notify(on, reach), Op::Sleep(condition)) = (w.trace.op(event(node)), w.trace.op(event(sleep))) else {
-        return false;
-    };
-    on == condition && (reach == Reach::All || w.trace.woken_by(event(node)).is_empty())
 }

@@ -164,6 +164,10 @@ impl Simulator {
     pub(crate) fn order(&self) -> &[Node] {
         &self.order
     }
+    /// How many events of a chain have happened.
+    pub(super) fn position(&self, chain: usize) -> u32 {
+        self.position[chain]
+    }
     /// The last write of a variable, or [`BASE`].
     pub(crate) fn last_write(&self, variable: u32) -> u32 {
         self.last[variable as usize]
@@ -267,7 +271,7 @@ impl Simulator {
         self.readers(w, x, last).find(|&b| b != not && is_inside(w, cut, b) && !self.has_happened(w, b))
     }
 
-    fn has_happened(&self, w: &Window<'_>, node: Node) -> bool {
+    pub(super) fn has_happened(&self, w: &Window<'_>, node: Node) -> bool {
         w.place[node as usize] < self.position[w.chain_of[node as usize] as usize]
     }
 
@@ -319,89 +323,26 @@ impl Simulator {
         }
     }
 
-    /// After [`Simulator::run`]: lets every chain but `still` run on as far as it can, observed order first, past the cut
-    /// but never over an event of `avoid`. Whether nobody can go on then, not even over such an event.
-    pub(crate) fn exhaust(&mut self, w: &Window<'_>, still: usize, avoid: impl Fn(Node) -> bool) -> bool {
-        let mut step: FxHashMap<Node, usize> = FxHashMap::default();
-        for (i, &node) in self.order.iter().enumerate() {
-            if matches!(w.act[node as usize], Act::Sleep | Act::Notify) {
-                step.insert(node, i);
-            }
-        }
-        let mut course = Course::of(w);
-        if let Some(course) = &mut course {
-            course.follow(self.order.iter().copied());
-        }
-        loop {
-            let (mut best, mut avoided) = (NONE, false);
-            for chain in (0..w.chains).filter(|&chain| chain != still) {
-                if let Some(&node) = w.chain[chain].get(self.position[chain] as usize)
-                    && self.is_enabled(w, &step, course.as_mut(), node)
-                {
-                    avoided |= avoid(node);
-                    if node < best && !avoid(node) {
-                        best = node;
-                    }
-                }
-            }
-            if best == NONE {
-                return !avoided;
-            }
-            if matches!(w.act[best as usize], Act::Sleep | Act::Notify) {
-                step.insert(best, self.order.len());
-            }
-            self.step(w, best);
-            if let Some(course) = &mut course {
-                course.execute(best);
-            }
-        }
-    }
-
-    /// Enabled by SEMANTICS §2 alone, whatever may follow.
-    fn is_enabled(
-        &self,
-        w: &Window<'_>,
-        step: &FxHashMap<Node, usize>,
-        course: Option<&mut Course<'_, '_>>,
-        node: Node,
-    ) -> bool {
-        let own = w.chain_of[node as usize] as usize;
-        let past = w.past_of(node);
-        let ready = (0..w.chains).all(|chain| chain == own || past[chain] <= self.position[chain]);
-        let held_against = |lock: u32, mode: Mode| {
-            self.held[lock as usize].iter().any(|&s| {
-                let scope = w.scopes[s as usize];
-                scope.chain as usize != own && scope.mode.conflicts_with(mode)
-            })
-        };
+    /// Whether a node may happen now as far as what it reads is concerned, whatever may follow.
+    pub(super) fn keeps_read(&self, w: &Window<'_>, course: Option<&mut Course<'_, '_>>, node: Node) -> bool {
         if let Some(course) = course.filter(|_| w.is_guarded(node)) {
             return !course.would_fail(node);
         }
-        if let Some(values) = w.values.as_deref().filter(|values| values.branches) {
-            if w.is_branch(node) {
-                return !Sight::along(w, values, self.order.iter().copied()).is_spoiled(own);
+        let branches = w.values.as_deref().filter(|values| values.branches);
+        match w.act[node as usize] {
+            _ if let Some(values) = branches => {
+                let own = w.chain_of[node as usize] as usize;
+                !w.is_branch(node) || !Sight::along(w, values, self.order.iter().copied()).is_spoiled(own)
             }
-            if w.act[node as usize].read().is_some() {
-                return true;
-            }
+            Act::Read(x) | Act::Update(x) => match &w.values {
+                Some(values) => values.is_as_good(w, node, self.last[x as usize]),
+                None => w.saw[node as usize] == NONE || self.last[x as usize] == w.saw[node as usize],
+            },
+            _ => true,
         }
-        ready
-            && match w.act[node as usize] {
-                Act::Read(x) | Act::Update(x) => match &w.values {
-                    Some(values) => values.is_as_good(w, node, self.last[x as usize]),
-                    None => w.saw[node as usize] == NONE || self.last[x as usize] == w.saw[node as usize],
-                },
-                Act::Acquire(id) => !held_against(w.scopes[id as usize].lock, w.scopes[id as usize].mode),
-                Act::Busy(lock, mode) => held_against(lock, mode),
-                Act::Wake(wait) => {
-                    let wait = w.waits[wait as usize];
-                    wait.sleep == NONE || wait.notify == NONE || step.get(&wait.sleep) < step.get(&wait.notify)
-                }
-                _ => true,
-            }
     }
 
-    fn step(&mut self, w: &Window<'_>, node: Node) {
+    pub(super) fn step(&mut self, w: &Window<'_>, node: Node) {
         self.position[w.chain_of[node as usize] as usize] += 1;
         self.order.push(node);
         match w.act[node as usize] {

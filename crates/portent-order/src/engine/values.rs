@@ -339,10 +339,6 @@ impl<'v> Sight<'v> {
     pub(crate) fn is_spoiled(&self, chain: usize) -> bool {
         !self.bad[chain].is_empty()
     }
-    /// The write that a read sees.
-    pub(crate) fn source(&self, read: Node) -> Option<u32> {
-        self.sees.get(&read).copied()
-    }
 
     /// What is wrong with the order, whose events are those below `cut`: reads that matter and do not see what they expect.
     /// `relied` is a write that must not be spoiled.

@@ -19,25 +19,25 @@ pub struct Unordered {
 }
 
 /// Who accesses, and how.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Who(u32);
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct Who(u32);
 
 impl Who {
     const WRITES: u32 = 1;
     const ATOMIC: u32 = 2;
 
     #[inline]
-    fn new(thread: ThreadId, op: Op) -> Self {
+    pub(super) fn new(thread: ThreadId, op: Op) -> Self {
         let class = if op.writes() { Self::WRITES } else { 0 } | if op.is_atomic() { Self::ATOMIC } else { 0 };
         Who((thread.index() as u32) << 2 | class)
     }
     #[inline]
-    fn thread(self) -> usize {
+    pub(super) fn thread(self) -> usize {
         (self.0 >> 2) as usize
     }
     /// Whether two accesses of one variable race unless they are ordered.
     #[inline]
-    fn races_with(self, other: Who) -> bool {
+    pub(super) fn races_with(self, other: Who) -> bool {
         self.thread() != other.thread()
             && (self.0 | other.0) & Self::WRITES != 0
             && self.0 & other.0 & Self::ATOMIC == 0

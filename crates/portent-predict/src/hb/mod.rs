@@ -9,14 +9,16 @@
 //! comes after it, not only the last write, so that more racing pairs of locations are named.
 //!
 //! Beside it runs the same relation with the reads-from of relaxed atomics added: pairs that only the latter orders are
-//! the `relaxed_only` races of SEMANTICS §1.
+//! the `relaxed_only` races of SEMANTICS §1. `relaxed` names every pair of places that has such a pair.
 
 mod clocks;
 mod detect;
 mod hindsight;
+mod relaxed;
 #[cfg(test)]
 mod tests;
 
 pub use clocks::Clocks;
 pub use detect::{Unordered, detect};
 pub(crate) use hindsight::{Hindsight, Rear, ordered};
+pub(crate) use relaxed::ordered_by_relaxed_atomics;

@@ -30,6 +30,8 @@ pub struct TinyShape {
     pub lock_heavy: bool,
     /// Mostly waiting and notifying: for lost wake-ups.
     pub wait_heavy: bool,
+    /// Threads wait without a lock: two events a wait, so that several fit, on one condition.
+    pub bare_waits: bool,
     /// Half of the outermost locks taken are the first one: a gate that may keep the others from deadlocking.
     pub gate: bool,
     /// The trace may stop anywhere, with locks held, blocks open and threads asleep.
@@ -74,6 +76,7 @@ impl TinyShape {
         locks: 0,
         lock_heavy: false,
         wait_heavy: false,
+        bare_waits: false,
         gate: false,
         open_scopes: false,
         hand_over_hand: false,
@@ -101,6 +104,7 @@ impl TinyShape {
         locks: 2,
         lock_heavy: false,
         wait_heavy: false,
+        bare_waits: false,
         gate: false,
         open_scopes: true,
         hand_over_hand: true,
@@ -140,6 +144,29 @@ impl TinyShape {
             TinyShape { name: "gated", lock_heavy: true, gate: true, locks: 3, events: 18, ..locks.clone() },
             TinyShape { name: "waits", wait_heavy: true, conditions: true, locks: 1, events: 16, ..locks.clone() },
             TinyShape { name: "waits-open", wait_heavy: true, conditions: true, locks: 2, events: 16, ..open.clone() },
+            TinyShape {
+                name: "bare-waits",
+                wait_heavy: true,
+                bare_waits: true,
+                conditions: true,
+                tokens: true,
+                locks: 1,
+                events: 12,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "bare-waits-values",
+                wait_heavy: true,
+                bare_waits: true,
+                conditions: true,
+                tokens: true,
+                branches: true,
+                values: true,
+                variables: 1,
+                locks: 1,
+                events: 12,
+                ..open.clone()
+            },
             TinyShape {
                 name: "nests-forked",
                 lock_heavy: true,

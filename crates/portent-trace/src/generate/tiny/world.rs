@@ -98,6 +98,7 @@ impl<'a> World<'a> {
         let of = |thread: &Thread| {
             let life = match thread.life {
                 Life::Sleeping(_) => 4,
+                Life::Asleep(..) if self.shape.bare_waits => 1,
                 Life::Asleep(..) => 3,
                 Life::Woken(_) => 2,
                 Life::Forked => 1,
@@ -161,10 +162,10 @@ impl<'a> World<'a> {
             return if self.random.below(3) < 2 { self.acquire(t, room) } else { self.release(t) };
         }
         if self.shape.wait_heavy && self.random.below(3) < 2 {
-            return match self.threads[t].held.len() {
-                0 if self.random.one_in(2) => self.acquire(t, room),
-                1 if self.random.one_in(2) => self.sleep(t, room),
-                _ => self.notify(t),
+            return match self.shape.bare_waits {
+                true if self.random.one_in(2) => self.sleep(t, room),
+                true => self.notify(t),
+                false => self.step_around_a_wait(t, room),
             };
         }
         let unguarded = self.shape.locks > 0 && self.threads[t].held.is_empty();
@@ -180,6 +181,14 @@ impl<'a> World<'a> {
             14 if self.random.one_in(2) => self.shape.blocks && self.block(t, room),
             14 => self.shape.branches && self.emit(t, InputOp::Branch, 0, None),
             _ => self.shape.conditions && self.notify(t),
+        }
+    }
+
+    fn step_around_a_wait(&mut self, t: usize, room: u32) -> bool {
+        match self.threads[t].held.len() {
+            0 if self.random.one_in(2) => self.acquire(t, room),
+            1 if self.random.one_in(2) => self.sleep(t, room),
+            _ => self.notify(t),
         }
     }
 
@@ -279,6 +288,9 @@ impl<'a> World<'a> {
     }
 
     fn sleep(&mut self, t: usize, room: u32) -> bool {
+        if self.shape.bare_waits {
+            return self.sleep_without_a_lock(t, room);
+        }
         // Waiting with one lock held, once: a sleeper that keeps others could never be woken in some orders.
         let [Held { lock, shared: false }] = self.threads[t].held[..] else { return false };
         let others = self.threads.iter().filter(|thread| matches!(thread.life, Life::Running | Life::Woken(_))).count();
@@ -287,6 +299,26 @@ impl<'a> World<'a> {
         }
         self.threads[t].life = Life::Sleeping(lock);
         self.emit(t, InputOp::Sleep, lock, None)
+    }
+
+    fn sleep_without_a_lock(&mut self, t: usize, room: u32) -> bool {
+        let others = self.threads.iter().filter(|thread| thread.life == Life::Running).count();
+        if room < 2 || others < 2 || !self.threads[t].held.is_empty() {
+            return false;
+        }
+        let condition = self.random.below(self.shape.locks);
+        self.emit(t, InputOp::Sleep, condition, None);
+        // What it sends now, another receives before it notifies: that notify cannot come too early.
+        if let Some(k) = self.tokens.iter().position(|token| !token.0)
+            && self.shape.tokens
+            && room > 2
+            && self.random.below(3) < 2
+        {
+            self.tokens[k].0 = true;
+            self.emit(t, InputOp::Send, k as u32, None);
+        }
+        self.threads[t].life = Life::Asleep(condition, false);
+        true
     }
 
     fn notify(&mut self, t: usize) -> bool {
@@ -302,6 +334,13 @@ impl<'a> World<'a> {
             _ if self.random.one_in(4) => self.random.below(self.shape.locks),
             _ => return false,
         };
+        if let Some(k) = self.tokens.iter().position(|token| *token == (true, false))
+            && self.shape.bare_waits
+            && self.random.below(3) < 2
+        {
+            self.tokens[k].1 = true;
+            return self.emit(t, InputOp::Receive, k as u32, None);
+        }
         let all = self.random.one_in(3);
         for thread in &mut self.threads {
             if thread.life == Life::Asleep(lock, false) {
@@ -336,7 +375,7 @@ impl<'a> World<'a> {
                 self.emit(t, InputOp::Release, lock, None)
             }
             Life::Asleep(lock, notified) => {
-                self.threads[t].life = Life::Woken(lock);
+                self.threads[t].life = if self.shape.bare_waits { Life::Running } else { Life::Woken(lock) };
                 self.emit(t, if notified { InputOp::Wake } else { InputOp::TimeOut }, lock, None)
             }
             Life::Woken(lock) if self.excluded(t, lock, false) => false,
