@@ -3,6 +3,7 @@
 //! A fork sends a token that the child receives before its first event; a join receives a token that the child sends
 //! after its last. Both tokens are events of the child, made when its first event, or the join, is met.
 
+use super::blocks::Blocks;
 use super::{Lowering, Step, check_defined};
 use crate::error::{Malformed, Problem};
 use crate::event::Op;
@@ -24,10 +25,7 @@ enum Life {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ThreadState {
     life: Life,
-    /// Open atomic blocks, outermost first.
-    pub(super) blocks: Vec<u32>,
-    /// For each call that has not returned, whether it began a block.
-    pub(super) calls: Vec<bool>,
+    pub(super) blocks: Blocks,
     /// The last sleep, until its wake.
     pub(super) asleep: Option<(CondId, EventId)>,
 }
@@ -107,7 +105,7 @@ impl Lowering {
     pub fn open_blocks(&self) -> impl Iterator<Item = (ThreadId, BlockId)> + '_ {
         let outermost = |(thread, state): (usize, &ThreadState)| {
             // The table is indexed by thread ids, so its indices are some.
-            state.blocks.first().map(|&block| (ThreadId(thread as u32), BlockId(block)))
+            state.blocks.outermost().map(|block| (ThreadId(thread as u32), block))
         };
         self.threads.iter().enumerate().filter_map(outermost)
     }
