@@ -33,7 +33,7 @@ pub use layout::Layout;
 pub use locks::HeldLock;
 
 use crate::error::{Malformed, Problem, TraceError};
-use crate::event::{Mode, Op, Reach};
+use crate::event::{Meaning, Mode, Op, Reach};
 use crate::ids::{CondId, EventId, Id, ThreadId, TokenId, VarId};
 use crate::input::{
     AccessRun, HAS_VALUE, InputBatch, InputEvent, InputOp, InputSource, READ_CODES, THREAD_SHIFT, prefix,
@@ -253,10 +253,11 @@ impl Lowering {
         step.out.skipped.push((step.origin, step.event.thread));
     }
 
-    fn fresh_token(&mut self) -> Result<TokenId, Problem> {
+    fn fresh_token(&mut self, step: &mut Step<'_>, meaning: Meaning) -> Result<TokenId, Problem> {
         let too_many = Problem::TooMany { what: TokenId::WHAT, limit: TokenId::MAX_INDEX as u64 + 1 };
         let token = TokenId::from_index(self.tokens as usize).ok_or(too_many)?;
         self.tokens += 1;
+        step.out.meanings.push(meaning);
         Ok(token)
     }
 

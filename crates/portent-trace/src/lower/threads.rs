@@ -6,7 +6,7 @@
 use super::blocks::Blocks;
 use super::{Lowering, Step, check_defined};
 use crate::error::{Malformed, Problem};
-use crate::event::Op;
+use crate::event::{Meaning, Op};
 use crate::ids::{BlockId, CondId, EventId, ThreadId, TokenId};
 use crate::names::ObjectClass;
 
@@ -77,7 +77,7 @@ impl Lowering {
             let (thread, child) = (step.thread_name(), step.object_name());
             return Err(Malformed::ForkedTwice { thread, child, started }.into());
         }
-        let token = self.fresh_token()?;
+        let token = self.fresh_token(step, Meaning::Fork(child))?;
         self.emit(step, Op::Send(token))?;
         self.thread(child).life = Life::Forked(token);
         Ok(())
@@ -92,7 +92,7 @@ impl Lowering {
             // It never ran, but its fork still comes before its join.
             self.start(step, child)?;
         }
-        let token = self.fresh_token()?;
+        let token = self.fresh_token(step, Meaning::Join(child))?;
         self.emit_as(step, child, Op::Send(token), None)?;
         self.emit(step, Op::Receive(token))?;
         self.thread(child).life = Life::Joined(step.origin);
