@@ -15,7 +15,7 @@
 //! thread; in the threads that a goal stops, all of them before the goal's event are included.
 //!
 //! A schedule that tears a wide access, with another thread between the parts that shows it, is no order of input events at
-//! all.
+//! all; `whole` avoids it where it can.
 
 use portent_order::{Goal, Schedule};
 use portent_trace::{EventId, Op, ThreadId, Trace};
@@ -37,6 +37,8 @@ pub struct InputSteps {
     inputs: Vec<Vec<u32>>,
     /// How many input events of its thread are done once a kernel event is.
     done: Vec<u32>,
+    /// Whether some access became several kernel events.
+    has_wide: bool,
 }
 
 impl InputSteps {
@@ -45,6 +47,7 @@ impl InputSteps {
         let mut program = vec![Vec::new(); trace.threads()];
         let mut inputs: Vec<Vec<u32>> = vec![Vec::new(); trace.threads()];
         let mut done = Vec::with_capacity(trace.len());
+        let mut has_wide = false;
         let mut skipped = trace.skipped_inputs().iter().copied().peekable();
         let mut at = 0;
         while at < trace.len() {
@@ -63,6 +66,8 @@ impl InputSteps {
             let owner = trace.thread(EventId::new(end - 1));
             inputs[owner.index()].push(input);
             let effect = takes_effect(trace, at, end);
+            let is_access = |event: usize| trace.op(EventId::new(event)).variable().is_some();
+            has_wide |= end > at + 1 && is_access(end - 1) && is_access(end - 2);
             for event in (at..end).map(EventId::new) {
                 let thread = trace.thread(event).index();
                 program[thread].push(event);
@@ -77,7 +82,12 @@ impl InputSteps {
                 inputs[thread.index()].push(rest);
             }
         }
-        InputSteps { program, inputs, done }
+        InputSteps { program, inputs, done, has_wide }
+    }
+
+    /// Whether some access became several kernel events.
+    pub(crate) fn has_wide(&self) -> bool {
+        self.has_wide
     }
 
     /// The kernel events of a thread, in program order.
