@@ -19,12 +19,13 @@
 //! - A trace with formulas: as one with branches, but a write with a formula writes what that comes out as, and an event
 //!   with a condition or an address happens only if that comes out as in the trace (which is all that a branch with a
 //!   formula needs). A formula over a spoiled value is spoiled; one without a value (a division by zero) does not happen.
+//!   Of an `if`, the arm that is not taken is no part of that.
 //! - Nondeterminism and final values: the write seen must not be spoiled, and is no other value if both are known and
 //!   equal. A value that was not recorded thus counts as another one, a spoiled one never.
 //! - Lost wake-ups: who waits is the same as in `sync`.
 
 use crate::goal::{Goal, Kind, Model, Schedule, Writer};
-use portent_trace::symbolic::{ExprId, Symbols};
+use portent_trace::symbolic::{ExprId, Outcome, Symbols};
 use portent_trace::{EventId, LockId, Mode, Op, PairingId, Reach, ThreadId, Trace, VarId};
 use std::collections::{BTreeSet, HashSet};
 
@@ -324,10 +325,11 @@ impl<'t> Oracle<'t> {
             Held::Number(number) => Some(number),
             _ => None,
         };
-        if symbols.dag().reads(expr).into_iter().any(|read| number(read).is_none()) {
-            return Some(Held::Spoiled);
+        match symbols.dag().outcome(expr, &number) {
+            Outcome::Number(number) => Some(Held::Number(number)),
+            Outcome::Unknown => Some(Held::Spoiled),
+            Outcome::Nothing => None,
         }
-        symbols.dag().evaluate(expr, &number).map(Held::Number)
     }
 
     /// What the thread of an event has read once its reading part is done.

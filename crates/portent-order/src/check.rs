@@ -5,6 +5,7 @@
 //! down in [`crate::brute`].
 
 use crate::goal::{Goal, Model, Schedule, Writer};
+use portent_trace::symbolic::Outcome;
 use portent_trace::{EventId, Mode, Op, Pairing, Reach, ThreadId, Trace, VarId};
 use std::collections::HashMap;
 
@@ -348,8 +349,8 @@ impl<'c, 't> Replay<'c, 't> {
             return Some("its thread has read something else".into());
         }
         let expr = symbols.written(event)?;
-        let known = symbols.dag().reads(expr).into_iter().all(|number| read(number).is_some());
-        (known && symbols.dag().evaluate(expr, &read).is_none()).then(|| "what it writes would have no value".into())
+        let nothing = symbols.dag().outcome(expr, &read) == Outcome::Nothing;
+        nothing.then(|| "what it writes would have no value".into())
     }
 
     /// Keeps what an event reads and writes, where there are formulas.

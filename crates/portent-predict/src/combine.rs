@@ -97,6 +97,7 @@ pub(crate) fn findings(
             Goal::FinalValue { .. } => Some(WitnessType::Overwritten),
             _ => None,
         };
+        let schedule = crate::whole::kept_whole(facts, model, &goal, schedule);
         let steps = facts.steps.convert(facts.trace, &goal, &schedule);
         let mut objects: Vec<&str> = places.iter().map(|place| place.object.as_str()).collect();
         objects.dedup();

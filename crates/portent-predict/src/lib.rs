@@ -44,6 +44,7 @@ mod steps;
 pub mod stream;
 mod sweep;
 pub mod syncp;
+mod whole;
 
 pub use finding::{
     BugKind, Decisive, Evidence, Finding, Flags, Form, Incomplete, MayRead, OtherBranch, Place, Role, Status, Violated,

@@ -1,12 +1,24 @@
 //! Schedules in the events that the user knows: from kernel steps to input steps.
 //!
-//! An input event is done when the last kernel event that it became *in its own thread* is done. A join also ends the
-//! joined thread: that kernel event belongs to no input event of the joined thread. Input events that became nothing
-//! (inner re-entrant acquires, nested blocks, calls) go along with the next executed kernel event of their thread; in the
-//! threads that a goal stops, all of them before the goal's event are included.
+//! An input event may become several kernel events, and a schedule may stop between them; for the user it happens as a
+//! whole. It is done with the kernel event at which it takes effect *in its own thread*:
+//!
+//! | input event | kernel events | done with |
+//! |---|---|---|
+//! | one that waits, then tells others: `post`, `semw`, `semf`, `oncee` | receives, then sends and releases | the first send: from there on others may go on because of it, and it has nothing to wait for |
+//! | one that waits last: `oncep`, `join`, the first of a forked thread | … receive, or the event itself | the last |
+//! | a wide write | a write for each part | the first part: others may read it |
+//! | a wide read or update | one for each part | the last part |
+//!
+//! A join also ends the joined thread: that kernel event belongs to no input event of the joined thread. Input events that
+//! became nothing (inner re-entrant acquires, nested blocks, calls) go along with the next executed kernel event of their
+//! thread; in the threads that a goal stops, all of them before the goal's event are included.
+//!
+//! A schedule that tears a wide access, with another thread between the parts that shows it, is no order of input events at
+//! all; `whole` avoids it where it can.
 
 use portent_order::{Goal, Schedule};
-use portent_trace::{EventId, ThreadId, Trace};
+use portent_trace::{EventId, Op, ThreadId, Trace};
 
 /// A thread running for a number of input events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +37,8 @@ pub struct InputSteps {
     inputs: Vec<Vec<u32>>,
     /// How many input events of its thread are done once a kernel event is.
     done: Vec<u32>,
+    /// Whether some access became several kernel events.
+    has_wide: bool,
 }
 
 impl InputSteps {
@@ -33,6 +47,7 @@ impl InputSteps {
         let mut program = vec![Vec::new(); trace.threads()];
         let mut inputs: Vec<Vec<u32>> = vec![Vec::new(); trace.threads()];
         let mut done = Vec::with_capacity(trace.len());
+        let mut has_wide = false;
         let mut skipped = trace.skipped_inputs().iter().copied().peekable();
         let mut at = 0;
         while at < trace.len() {
@@ -50,11 +65,14 @@ impl InputSteps {
             // Only a join makes events of another thread, and its own comes last.
             let owner = trace.thread(EventId::new(end - 1));
             inputs[owner.index()].push(input);
+            let effect = takes_effect(trace, at, end);
+            let is_access = |event: usize| trace.op(EventId::new(event)).variable().is_some();
+            has_wide |= end > at + 1 && is_access(end - 1) && is_access(end - 2);
             for event in (at..end).map(EventId::new) {
                 let thread = trace.thread(event).index();
                 program[thread].push(event);
                 let so_far = inputs[thread].len() as u32;
-                let unfinished = thread == owner.index() && event.index() != end - 1;
+                let unfinished = thread == owner.index() && event.index() < effect;
                 done.push(so_far - u32::from(unfinished));
             }
             at = end;
@@ -64,7 +82,12 @@ impl InputSteps {
                 inputs[thread.index()].push(rest);
             }
         }
-        InputSteps { program, inputs, done }
+        InputSteps { program, inputs, done, has_wide }
+    }
+
+    /// Whether some access became several kernel events.
+    pub(crate) fn has_wide(&self) -> bool {
+        self.has_wide
     }
 
     /// The kernel events of a thread, in program order.
@@ -91,9 +114,13 @@ impl InputSteps {
             Goal::Deadlock { waiting } => {
                 waiting.iter().for_each(|&e| at_end[trace.thread(e).index()] = Some(before(e)));
             }
-            Goal::LostWakeup { pairing } => {
-                let wake = trace.pairings()[pairing.index()].wake;
-                at_end[trace.thread(wake).index()] = Some(before(wake));
+            // Every thread has ended, or stands before what it waits for.
+            Goal::LostWakeup { .. } => {
+                let mut total = vec![0usize; threads];
+                schedule.runs().iter().for_each(|run| total[run.thread.index()] += run.steps as usize);
+                let stands =
+                    |t: usize| self.program[t].get(total[t]).map_or(self.inputs[t].len() as u32, |&e| before(e));
+                at_end = (0..threads).map(|t| Some(stands(t))).collect();
             }
             Goal::FinalValue { .. } => {
                 at_end = self.inputs.iter().map(|inputs| Some(inputs.len() as u32)).collect();
@@ -104,13 +131,15 @@ impl InputSteps {
         self.steps(trace, schedule, &at_end, &executed)
     }
 
-    /// The steps of a run through `last`, or of a complete run.
+    /// The steps of a run through `last`, or of a complete run. Where `last` is the beginning of an input event that still
+    /// waits for something (the lock of a once that has not been run), that event is not among them.
     pub fn convert_run(&self, trace: &Trace, schedule: &Schedule, last: Option<EventId>) -> Vec<Step> {
         let at_end = match last {
             Some(_) => vec![None; self.program.len()],
             None => self.inputs.iter().map(|inputs| Some(inputs.len() as u32)).collect(),
         };
-        self.steps(trace, schedule, &at_end, last.as_slice())
+        let access = last.filter(|&event| trace.op(event).variable().is_some());
+        self.steps(trace, schedule, &at_end, access.as_slice())
     }
 
     fn steps(&self, trace: &Trace, schedule: &Schedule, at_end: &[Option<u32>], executed: &[EventId]) -> Vec<Step> {
@@ -145,7 +174,7 @@ impl InputSteps {
                 to = to.max(before(*e) + 1);
             }
             if let (Some(end), true) = (at_end[t], position[t] == total[t]) {
-                to = to.max(end);
+                to = end;
             }
             go(run.thread, to, &mut counted);
         }
@@ -156,6 +185,17 @@ impl InputSteps {
         }
         steps
     }
+}
+
+/// The kernel event, of those `from..to` that an input event became, with which it is done.
+fn takes_effect(trace: &Trace, from: usize, to: usize) -> usize {
+    let op = |at: usize| trace.op(EventId::new(at));
+    let owner = trace.thread(EventId::new(to - 1));
+    let tells = |at: usize| matches!(op(at), Op::Send(_) | Op::Release(..)) && trace.thread(EventId::new(at)) == owner;
+    let writes = |at: usize| matches!(op(at), Op::Write(..));
+    let last = to - 1;
+    let same: &dyn Fn(usize) -> bool = if writes(last) { &writes } else { &tells };
+    (from..to).rev().take_while(|&at| same(at)).last().unwrap_or(last)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use portent_order::Goal;
 use portent_predict::{Finding, Place, Role};
-use portent_trace::{EventId, Op, ThreadId, Trace};
+use portent_trace::{EventId, Meaning, ObjectClass, Op, ThreadId, Trace};
 
 /// The event that a place names.
 pub(crate) fn event_of(trace: &Trace, place: &Place) -> Option<EventId> {
@@ -42,14 +42,8 @@ pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
         Op::Begin(b) | Op::End(b) => trace.names().block(b).to_owned(),
         Op::Branch => String::new(),
         Op::Send(_) | Op::Receive(_) => {
-            return match lookup.passage(trace, event) {
-                Passage::Fork(child) => format!("fork {}", trace.names().thread(child)),
-                Passage::Start => "start".into(),
-                Passage::Join(child) => format!("join {}", trace.names().thread(child)),
-                Passage::End => "end".into(),
-                Passage::Send => "signal".into(),
-                Passage::Receive => "pass".into(),
-            };
+            let Passage { verb, object } = lookup.passage(trace, event);
+            return format!("{verb} {object}").trim_end().to_owned();
         }
     };
     let name = match op {
@@ -62,34 +56,29 @@ pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     format!("{name} {object}").trim_end().to_owned()
 }
 
-/// What an ordering token stands for.
+/// What sending or receiving an ordering token is to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passage {
-    Fork(ThreadId),
-    Start,
-    Join(ThreadId),
-    End,
-    Send,
-    Receive,
+pub(crate) struct Passage<'t> {
+    /// What is done.
+    pub(crate) verb: &'static str,
+    /// What it is done to, where that has a name.
+    pub(crate) object: &'t str,
 }
 
-/// The events of each thread, in program order, and who receives each token.
+const START: &str = "start";
+const END: &str = "end";
+
+/// The events of each thread, in program order.
 #[derive(Debug)]
 pub(crate) struct Lookup {
     program: Vec<Vec<EventId>>,
-    /// First receiver of each token, plus one.
-    receiver: Vec<u32>,
 }
 
 impl Lookup {
     pub(crate) fn new(trace: &Trace) -> Self {
-        let mut lookup = Lookup { program: vec![Vec::new(); trace.threads()], receiver: vec![0; trace.tokens()] };
+        let mut lookup = Lookup { program: vec![Vec::new(); trace.threads()] };
         for event in trace.events() {
             lookup.program[event.thread.index()].push(event.id);
-            if let Op::Receive(k) = event.op {
-                let receiver = &mut lookup.receiver[k.index()];
-                *receiver = if *receiver == 0 { event.id.index() as u32 + 1 } else { *receiver };
-            }
         }
         lookup
     }
@@ -101,45 +90,59 @@ impl Lookup {
     pub(crate) fn place(&self, trace: &Trace, event: EventId) -> usize {
         self.program(trace.thread(event)).partition_point(|&e| e < event)
     }
-    /// What a send or receive stands for.
-    pub(crate) fn passage(&self, trace: &Trace, event: EventId) -> Passage {
-        match trace.op(event) {
-            Op::Send(k) => match (self.receiver[k.index()] as usize).checked_sub(1).map(EventId::new) {
-                Some(receive) if self.starts(trace, receive) => Passage::Fork(trace.thread(receive)),
-                Some(receive) if self.is_join(trace, event, receive) => Passage::End,
-                _ => Passage::Send,
+    /// What a send or receive is to the user: what the input event does that it is part of.
+    pub(crate) fn passage<'t>(&self, trace: &'t Trace, event: EventId) -> Passage<'t> {
+        let names = trace.names();
+        let named = |class: ObjectClass, object: u32| names.name(class, object);
+        let (sends, token) = match trace.op(event) {
+            Op::Send(token) => (true, token),
+            Op::Receive(token) => (false, token),
+            _ => return Passage { verb: "pass", object: "" },
+        };
+        let (verb, object) = match (trace.meaning(token), sends) {
+            (Meaning::Fork(child), true) => ("fork", names.thread(child)),
+            (Meaning::Fork(_), false) => (START, ""),
+            (Meaning::Join(_), true) => (END, ""),
+            (Meaning::Join(child), false) => ("join", names.thread(child)),
+            // Recorders give tokens names that say nothing to the user.
+            (Meaning::Named(_), true) => ("signal", ""),
+            (Meaning::Named(_), false) => ("pass", ""),
+            (Meaning::Notify(condition), true) => ("signal", names.condition(condition)),
+            (Meaning::Notify(condition), false) => ("pass", names.condition(condition)),
+            (Meaning::Post(s) | Meaning::Round(s) | Meaning::Failed(s), _) => {
+                (self.on_semaphore(trace, event), named(ObjectClass::Semaphore, s))
+            }
+            (Meaning::Latch(latch), true) => ("count down", named(ObjectClass::Latch, latch)),
+            (Meaning::Latch(latch), false) => ("pass", named(ObjectClass::Latch, latch)),
+            (Meaning::Barrier(barrier), true) => ("arrive at", named(ObjectClass::Barrier, barrier)),
+            (Meaning::Barrier(barrier), false) => ("leave", named(ObjectClass::Barrier, barrier)),
+            (Meaning::Once(once), true) => ("end once", names.lock(once)),
+            (Meaning::Once(once), false) => ("pass once", names.lock(once)),
+        };
+        Passage { verb, object }
+    }
+    /// An operation on a semaphore is several sends and receives; which operation it is shows in what it sends.
+    fn on_semaphore(&self, trace: &Trace, event: EventId) -> &'static str {
+        let parts = trace.lowered(trace.input_index(event)).map(|part| trace.op(EventId::new(part)));
+        let verb = |op: Op| match op {
+            Op::Send(token) => match trace.meaning(token) {
+                Meaning::Post(_) => Some("post"),
+                Meaning::Failed(_) => Some("fail to pass"),
+                _ => None,
             },
-            Op::Receive(k) if !self.starts(trace, event) => match trace.senders(k) {
-                [send] if self.is_join(trace, *send, event) => Passage::Join(trace.thread(*send)),
-                _ => Passage::Receive,
-            },
-            Op::Receive(_) => Passage::Start,
-            _ => Passage::Receive,
-        }
+            _ => None,
+        };
+        parts.into_iter().find_map(verb).unwrap_or("pass")
     }
     /// Whether an event is one that the user's program performs, not the beginning or the end of a thread.
     pub(crate) fn is_performed(&self, trace: &Trace, event: EventId) -> bool {
         !matches!(trace.op(event), Op::Send(_) | Op::Receive(_))
-            || !matches!(self.passage(trace, event), Passage::Start | Passage::End)
-    }
-    /// A fork's receive comes before the first event of the child, as part of it; that event may be one that engines do
-    /// not see, such as a call.
-    fn starts(&self, trace: &Trace, receive: EventId) -> bool {
-        let next = EventId::new(receive.index() + 1);
-        let input = trace.input_index(receive);
-        let unseen = || trace.skipped_inputs().binary_search_by_key(&input, |skipped| skipped.0).is_ok();
-        self.place(trace, receive) == 0
-            && ((next.index() < trace.len() && trace.input_index(next) == input) || unseen())
-    }
-    /// A join is one input event: the end of the child and the receive.
-    fn is_join(&self, trace: &Trace, send: EventId, receive: EventId) -> bool {
-        trace.thread(send) != trace.thread(receive) && trace.input_index(send) == trace.input_index(receive)
+            || ![START, END].contains(&self.passage(trace, event).verb)
     }
     /// The fork of a thread, if it has one.
     pub(crate) fn fork_of(&self, trace: &Trace, thread: ThreadId) -> Option<EventId> {
-        let &first = self.program(thread).first()?;
-        match trace.op(first) {
-            Op::Receive(k) if self.starts(trace, first) => trace.senders(k).first().copied(),
+        match trace.op(*self.program(thread).first()?) {
+            Op::Receive(k) if trace.meaning(k) == Meaning::Fork(thread) => trace.senders(k).first().copied(),
             _ => None,
         }
     }
@@ -164,5 +167,23 @@ mod tests {
         let a = trace.thread(EventId::new(1));
         assert_eq!(lookup.fork_of(&trace, a), Some(EventId::new(0)));
         assert_eq!(lookup.fork_of(&trace, trace.thread(EventId::new(0))), None);
+    }
+
+    #[test]
+    fn a_post_is_a_post_and_no_fork() {
+        let said = |text: &str| -> Vec<String> {
+            let trace = Trace::from_std(text).unwrap();
+            let lookup = Lookup::new(&trace);
+            (0..trace.len()).map(|i| deed(&trace, &lookup, EventId::new(i))).collect()
+        };
+        // The wait is the first event of its thread, which nobody forked.
+        let text = "T1|w(z)|1\nT1|post(s)|2\nT0|semw(s)|3\nT0|semf(s)|4\nT0|w(x)|5\n";
+        let parts = ["write z", "post s", "post s", "pass s", "pass s", "fail to pass s", "fail to pass s", "write x"];
+        assert_eq!(said(text), parts);
+        assert_eq!(said("T1|cdn(f)|1\nT0|lwt(f)|2\n"), ["count down f", "pass f"]);
+        assert_eq!(said("T1|arr(b)|1\nT0|arr(b)|2\nT1|dep(b)|3\n"), ["arrive at b", "arrive at b", "leave b"]);
+        let once = ["acquire o", "end once o", "release o", "acquire o", "release o", "pass once o"];
+        assert_eq!(said("T1|onceb(o)|1\nT1|oncee(o)|2\nT0|oncep(o)|3\n"), once);
+        assert_eq!(said("T1|ntf(d)|1\nT0|wai(d)|2\n"), ["signal d", "pass d"]);
     }
 }

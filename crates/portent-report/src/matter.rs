@@ -2,10 +2,9 @@
 //! where the breaking order switches.
 
 use crate::circumstances::Held;
-use crate::lookup::Passage;
 use crate::report::{Run, Story};
 use portent_predict::Role;
-use portent_trace::{EventId, LockId, Op, ThreadId};
+use portent_trace::{EventId, LockId, Meaning, Op, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,7 +69,7 @@ pub(crate) fn matters(run: &Run, story: &Story, tail: &[EventId]) -> BTreeMap<Ev
     for &thread in &threads {
         run.lookup.fork_of(trace, thread).into_iter().for_each(|fork| add(fork, Matter::Fork));
     }
-    for event in meetings(run, &goals, &threads) {
+    for event in meetings(run, &goals, &threads).into_iter().chain(goals.iter().flat_map(|&goal| let_go(run, goal))) {
         add(event, Matter::Meeting);
     }
     let involved = |event: EventId| threads.contains(&trace.thread(event));
@@ -135,6 +134,19 @@ fn hiding_locks(run: &Run, goals: &[EventId]) -> Vec<EventId> {
     events
 }
 
+/// What a thread last waited for on the way to an event, if it was a post or the like: that, and the wait.
+fn let_go(run: &Run, goal: EventId) -> Vec<EventId> {
+    let trace = &*run.trace;
+    let waits = |op: Op| match op {
+        Op::Receive(k) => matches!(trace.meaning(k), Meaning::Post(_) | Meaning::Latch(_) | Meaning::Once(_)),
+        _ => false,
+    };
+    let Some(wait) = before(run, goal, waits) else { return Vec::new() };
+    let Op::Receive(k) = trace.op(wait) else { return Vec::new() };
+    let other = trace.senders(k).iter().copied().find(|&send| trace.thread(send) != trace.thread(wait));
+    other.map_or_else(Vec::new, |send| vec![send, wait])
+}
+
 /// Joins and other tokens between threads that are involved, between the finding's events in the observed order.
 fn meetings(run: &Run, goals: &[EventId], threads: &BTreeSet<ThreadId>) -> Vec<EventId> {
     let trace = &*run.trace;
@@ -143,7 +155,7 @@ fn meetings(run: &Run, goals: &[EventId], threads: &BTreeSet<ThreadId>) -> Vec<E
     let from = first.index().max(last.index().saturating_sub(REACH));
     for event in (from..last.index()).rev().map(EventId::new).filter(|&e| threads.contains(&trace.thread(e))) {
         let Op::Receive(k) = trace.op(event) else { continue };
-        if run.lookup.passage(trace, event) == Passage::Start {
+        if trace.meaning(k) == Meaning::Fork(trace.thread(event)) {
             continue;
         }
         let from_involved =

@@ -61,10 +61,13 @@ struct Cut<'a> {
     /// Whether threads switched since then.
     switched: bool,
     last: Option<ThreadId>,
+    /// The input event that was passed last: all that it became is one event to the user.
+    input: Option<u32>,
 }
 
 fn moments(run: &Run, scene: &Scene, order: &Sequence, breaking: bool) -> Vec<Moment> {
-    let mut cut = Cut { run, scene, breaking, moments: Vec::new(), folded: 0, switched: false, last: None };
+    let mut cut =
+        Cut { run, scene, breaking, moments: Vec::new(), folded: 0, switched: false, last: None, input: None };
     let mut next = 0;
     for &(position, event) in &order.lead {
         cut.skip(position - next);
@@ -91,8 +94,14 @@ impl Cut<'_> {
         let told = trace.event(event);
         self.switched |= state == State::Done && self.last.is_some_and(|last| last != told.thread);
         self.last = Some(told.thread);
+        let number = trace.input_index(event);
+        let performed = self.run.lookup.is_performed(trace, event);
+        let first_part = !performed || self.input != Some(number);
+        if performed {
+            self.input = Some(number);
+        }
         let Some(&matter) = self.scene.matters.get(&event) else {
-            self.folded += u64::from(self.run.lookup.is_performed(trace, event));
+            self.folded += u64::from(performed && first_part);
             return;
         };
         let what = match (state, told.op) {
@@ -100,10 +109,14 @@ impl Cut<'_> {
             (State::Never, Op::Wake(condition)) => format!("never wakes from {}", trace.names().condition(condition)),
             _ => deed(trace, &self.run.lookup, event),
         };
+        let again = |last: &Moment| last.number == number && last.what == what && last.state == state;
+        if !first_part && self.folded == 0 && self.moments.last().is_some_and(again) {
+            return;
+        }
         let value = if self.breaking { self.scene.breaking_value(trace, event) } else { told.value };
         self.moments.push(Moment {
             thread: trace.names().thread(told.thread).to_owned(),
-            number: trace.input_index(event),
+            number,
             what,
             // What an access that has not happened would read is open.
             value: value.filter(|_| told.op.variable().is_some() && !(state == State::Next && told.op.reads())),

@@ -75,6 +75,31 @@ pub enum Reach {
     All,
 }
 
+/// What an ordering token stands for, for those who tell users about it; objects are numbers in the table of their class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Meaning {
+    /// A thread starts after its fork.
+    Fork(ThreadId),
+    /// A thread has ended before its join.
+    Join(ThreadId),
+    /// A token of the input's own.
+    Named(u32),
+    /// A notify that is a token, because its name is used with `wai`.
+    Notify(CondId),
+    /// A post of a semaphore, and the wait that it allowed.
+    Post(u32),
+    /// Operations on a semaphore, before a failed try.
+    Round(u32),
+    /// A failed try to pass a semaphore, before later operations.
+    Failed(u32),
+    /// A latch that is counted down, or a future that is set.
+    Latch(u32),
+    /// A round of a barrier.
+    Barrier(u32),
+    /// A once whose initialiser has run.
+    Once(LockId),
+}
+
 /// A kernel operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {

@@ -34,7 +34,7 @@ pub mod symbolic;
 mod trace;
 
 pub use error::{Malformed, Position, Problem, TraceError};
-pub use event::{Event, Mode, Op, Reach, ReadOrder, UpdateOrder, WriteOrder};
+pub use event::{Event, Meaning, Mode, Op, Reach, ReadOrder, UpdateOrder, WriteOrder};
 pub use ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, ThreadId, TokenId, VarId};
 pub use input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress};
 pub use lower::{FunctionBlocks, HeldLock, Layout, Lowered, Lowering};

@@ -5,7 +5,7 @@
 //! fork, an inner acquire, a wide access).
 
 use crate::error::{Problem, TraceError};
-use crate::event::{Event, Op};
+use crate::event::{Event, Meaning, Op};
 use crate::ids::{CondId, EventId, Id, LocId, LockId, PairingId, ThreadId, TokenId, VarId};
 use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{FunctionBlocks, Layout, Lowering};
@@ -176,6 +176,8 @@ pub struct Batch {
     pub(crate) corrections: Vec<(EventId, Op)>,
     /// Input events that have no kernel event (inner re-entrant acquires, calls), with their thread.
     pub(crate) skipped: Vec<(u32, ThreadId)>,
+    /// What the tokens that first occur in this batch stand for.
+    pub(crate) meanings: Vec<Meaning>,
 }
 
 impl Batch {
@@ -186,6 +188,7 @@ impl Batch {
         self.pairings.clear();
         self.corrections.clear();
         self.skipped.clear();
+        self.meanings.clear();
     }
     /// Appends an event, which came from input event `origin`.
     #[inline]
@@ -296,7 +299,8 @@ impl Trace {
     }
 
     /// A trace of the same names with other events, of which the last `added` came from no input event.
-    pub(crate) fn rewritten(&self, batch: Batch, added: u64, symbols: Symbols) -> Trace {
+    pub(crate) fn rewritten(&self, mut batch: Batch, added: u64, symbols: Symbols) -> Trace {
+        batch.meanings.clone_from(&self.batch.meanings);
         let (names, layout) = (self.names.clone(), self.layout.clone());
         let mut trace = Self::assemble(batch, names, layout, self.inputs + added, self.tokens);
         trace.symbols = Some(Box::new(symbols));
@@ -447,6 +451,10 @@ impl Trace {
     /// How many conditions there are.
     pub fn conditions(&self) -> usize {
         self.names.count(ObjectClass::Condition)
+    }
+    /// What a token stands for.
+    pub fn meaning(&self, token: TokenId) -> Meaning {
+        self.batch.meanings[token.index()]
     }
     /// How many tokens there are.
     pub fn tokens(&self) -> usize {

@@ -79,7 +79,11 @@ fn formulas_that_contradict_the_trace_are_refused_with_their_event() {
     );
     assert_eq!(
         why("T1|r(x)|1\nT1|branch|2\n#!= (gt r0 2)\n"),
-        "event 1: bad formula: it has no value: a read it names has none, or it divides by zero"
+        "event 1: bad formula: a read that it depends on has no recorded value"
+    );
+    assert_eq!(
+        why("T1|r(x)|1|0\nT1|w(x)|2|0\n#!= (div 1 r0)\n"),
+        "event 1: bad formula: it has no value: it divides by zero, or casts what does not fit"
     );
     assert_eq!(
         why("T1|acq(l)|1\n#!= 1\n"),
@@ -89,6 +93,28 @@ fn formulas_that_contradict_the_trace_are_refused_with_their_event() {
     assert_eq!(why("#!= 1\nT1|r(x)|1|1\n"), "line 1: bad formula: no event stands before it");
     assert_eq!(why("T1|w(x)|1|1\n#!= (add 1\n"), "line 2: bad formula: expected an expression or ), found the end");
     assert!(Trace::from_std("#!/usr/bin/env portent\nT1|w(x)|1|1\n").unwrap().symbols().is_none());
+}
+
+#[test]
+fn a_formula_may_name_reads_without_a_value_in_an_arm_that_is_not_taken() {
+    let trace = |condition: &str| {
+        Trace::from_std(&format!("T1|r(x)|1\nT1|r(y)|2|0\nT1|w(z)|3|7\n#!= (if {condition} (add r0 (div 1 r1)) 7)\n"))
+    };
+    assert!(trace("(ne r1 0)").unwrap().symbols().is_some());
+    assert!(trace("(eq r1 0)").unwrap_err().to_string().contains("has no recorded value"));
+    assert!(trace("(eq r0 0)").unwrap_err().to_string().contains("has no recorded value"));
+}
+
+#[test]
+fn an_update_reads_the_initial_value_that_reads_saw() {
+    let refused = |text: &str| Trace::from_std(text).is_err();
+    let update = "T1|u(z)|2|1\n#!= (add r0 1)\n";
+    assert!(!refused(&format!("T3|r(z)|1|0\n{update}")));
+    assert!(!refused(&format!("T3|r(z)|1|0\nT2|r(z)|1\nT2|r(z)|1|0\n{update}")));
+    assert!(refused(update), "nobody knows what it read");
+    assert!(refused(&format!("T3|r(z)|1|5\n{update}")), "it would have written 6");
+    assert!(refused(&format!("T3|r(z)|1|0\nT2|r(z)|1|1\n{update}")), "they do not agree");
+    assert!(refused(&format!("T3|r(z)|1|0\nT2|w(z)|1\n{update}")), "the write between them has no value");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::target::Target;
 use super::values::Sight;
 use super::window::{BASE, NONE, Node, Window};
 use batsat::Lit;
+use portent_trace::symbolic::Outcome;
 
 /// Orders and literals of which one must hold.
 type Alternatives = (Vec<(Node, Node)>, Vec<Lit>);
@@ -83,8 +84,7 @@ impl<'w, 't> Search<'w, 't> {
             let Some(x) = w.act[read as usize].read() else { continue };
             for writer in w.any_sources(read).into_iter().filter(|&writer| values.writes_as_traced(writer)) {
                 let traced = values.traced(w, x, writer);
-                let comes_out = traced.and_then(|number| formula.code.evaluate(|_| number));
-                if comes_out != Some(*outcome)
+                if formula.code.outcome(|_| traced) != Outcome::Number(*outcome)
                     && let Some(&sees) = self.sources.get(&(writer, read))
                 {
                     self.clause(&[(z, event)], &[!sees]);

@@ -9,22 +9,16 @@
 use super::formulas::{Formula, Formulas, Input};
 use super::values::Values;
 use super::window::{BASE, NONE, Node, Window};
-use portent_trace::{EventId, Op, Trace, VarId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use portent_trace::symbolic::{Outcome, RecordedReads};
+use portent_trace::{EventId, Trace};
+use rustc_hash::FxHashSet;
 
 /// What every read of a trace saw, by thread.
 pub(crate) fn recorded_reads(trace: &Trace) -> Vec<Vec<(EventId, Option<i64>)>> {
-    let mut memory: FxHashMap<VarId, Option<i64>> = FxHashMap::default();
+    let mut recorded = RecordedReads::default();
     let mut reads = vec![Vec::new(); trace.threads()];
     for event in trace.events() {
-        match event.op {
-            Op::Read(..) => reads[event.thread.index()].push((event.id, event.value)),
-            Op::Update(x, _) => reads[event.thread.index()].push((event.id, memory.get(&x).copied().flatten())),
-            _ => {}
-        }
-        if let Op::Write(x, _) | Op::Update(x, _) = event.op {
-            memory.insert(x, event.value);
-        }
+        reads[event.thread.index()].extend(recorded.step(&event).map(|seen| (event.id, seen)));
     }
     reads
 }
@@ -266,10 +260,11 @@ impl<'w, 't> Course<'w, 't> {
     }
 
     fn evaluate(&self, formula: &Formula) -> Option<Held> {
-        if formula.inputs.iter().any(|&input| self.number(input).is_none()) {
-            return Some(Held::Spoiled);
+        match formula.code.outcome(|at| self.number(formula.inputs[at])) {
+            Outcome::Number(number) => Some(Held::Number(number)),
+            Outcome::Unknown => Some(Held::Spoiled),
+            Outcome::Nothing => None,
         }
-        formula.code.evaluate(|at| self.number(formula.inputs[at]).unwrap_or_default()).map(Held::Number)
     }
 
     pub(crate) fn faults(&self) -> &[Node] {

@@ -23,7 +23,7 @@ pub(super) const EVENTS: usize = 400_000;
 pub(super) const ENTRIES: usize = 2_000_000;
 
 /// What an event does, by the number that the page uses.
-const DEEDS: [&str; 18] = [
+const DEEDS: [&str; 25] = [
     "read",
     "write",
     "update",
@@ -42,6 +42,13 @@ const DEEDS: [&str; 18] = [
     "begin block",
     "end block",
     "branch",
+    "post",
+    "fail to pass",
+    "count down",
+    "arrive at",
+    "leave",
+    "end once",
+    "pass once",
 ];
 
 #[derive(Serialize)]
@@ -233,14 +240,12 @@ impl Events {
                 Op::Acquire(l, _) => (3, names.lock(l).to_owned()),
                 Op::Release(l, _) => (4, names.lock(l).to_owned()),
                 Op::Busy(l, _) => (5, names.lock(l).to_owned()),
-                Op::Send(_) | Op::Receive(_) => match run.lookup.passage(trace, id) {
-                    Passage::Fork(child) => (6, names.thread(child).to_owned()),
-                    Passage::Start => (7, String::new()),
-                    Passage::Join(child) => (8, names.thread(child).to_owned()),
-                    Passage::End => (9, String::new()),
-                    Passage::Send => (10, String::new()),
-                    Passage::Receive => (11, String::new()),
-                },
+                Op::Send(_) | Op::Receive(_) => {
+                    let Passage { verb, object } = run.lookup.passage(trace, id);
+                    let deed = DEEDS.iter().position(|deed| *deed == verb);
+                    debug_assert!(deed.is_some(), "the page has a number for {verb}");
+                    (deed.unwrap_or_default() as u8, object.to_owned())
+                }
                 Op::Sleep(c) => (12, names.condition(c).to_owned()),
                 Op::Notify(c, _) => (13, names.condition(c).to_owned()),
                 Op::Wake(c) => (14, names.condition(c).to_owned()),

@@ -120,3 +120,15 @@ fn the_value_read_in_the_breaking_order_is_the_one_it_would_see_there() {
     assert_eq!(told(&orders.observed), ["T1 write x Some(5)", "T2 write x Some(7)", "T2 read x Some(7)"]);
     assert_eq!(told(&orders.breaking), ["T2 write x Some(7)", "T1 write x Some(5)", "T2 read x Some(5)"]);
 }
+
+#[test]
+fn a_post_that_lets_a_thread_go_is_told_as_a_post() {
+    let trace = "T1|w(z)|1\nT1|post(s)|2\nT0|semw(s)|3\nT0|w(x)|4\nT2|w(x)|5\n";
+    let text = page(&report("post.std", trace, &Extras::default()), &Look::default());
+    assert!(!text.contains("fork"), "{text}");
+    // In both orders, and once in each, though engines know it as several events.
+    for deed in ["T1 post s", "T0 pass s"] {
+        assert_eq!(text.matches(deed).count(), 2, "{deed}: {text}");
+    }
+    assert!(text.contains("witness  3 events, 1 switch: T1 2, T0 1"), "{text}");
+}

@@ -8,7 +8,7 @@
 
 use super::{Lowering, Step, condition, grown};
 use crate::error::{Malformed, Problem};
-use crate::event::{Op, Reach};
+use crate::event::{Meaning, Op, Reach};
 use crate::ids::{EventId, TokenId};
 use crate::names::ObjectClass;
 use crate::trace::Pairing;
@@ -75,7 +75,7 @@ impl Lowering {
             state.use_as_condition(step)?;
         }
         if matches!(state.used_as, Use::Token(_)) {
-            let token = self.fresh_token()?;
+            let token = self.fresh_token(step, Meaning::Notify(condition(step)))?;
             self.condition(step)?.used_as = Use::Token(Some(token));
             return self.emit(step, Op::Send(token)).map(drop);
         }
@@ -127,7 +127,7 @@ impl Lowering {
             let sent = std::mem::take(&mut state.undecided);
             let mut last = None;
             for event in sent {
-                let token = self.fresh_token()?;
+                let token = self.fresh_token(step, Meaning::Notify(condition(step)))?;
                 step.out.corrections.push((event, Op::Send(token)));
                 last = Some(token);
             }

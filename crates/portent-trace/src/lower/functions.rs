@@ -2,11 +2,11 @@
 //!
 //! Recorded programs mark no blocks; their authors mostly mean a function to be one. By default every call below the root
 //! of its thread counts (`main`, a thread's routine: those are whole lives, not operations). As with marked blocks only the
-//! outermost stays. A return that belongs to no call, as after `longjmp`, is passed over.
+//! outermost stays; `blocks` says what happens where calls and marks cross. A return that belongs to no call, as after
+//! `longjmp`, is passed over.
 
 use super::{Lowering, Step};
 use crate::error::Problem;
-use crate::event::Op;
 use crate::ids::BlockId;
 use crate::names::ObjectClass;
 
@@ -60,31 +60,13 @@ impl Functions {
 impl Lowering {
     pub(super) fn call(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
         super::check_defined(step, ObjectClass::Function)?;
-        let depth = self.threads[step.event.thread.index()].calls.len();
+        let depth = self.threads[step.event.thread.index()].blocks.depth();
         let is_block = self.functions.is_block(step, depth);
-        let thread = &mut self.threads[step.event.thread.index()];
-        thread.calls.push(is_block);
-        if is_block {
-            let block = BlockId::of_function(step.event.object);
-            thread.blocks.push(block.0);
-            if thread.blocks.len() == 1 {
-                return self.emit(step, Op::Begin(block)).map(drop);
-            }
-        }
-        self.skip(step);
-        Ok(())
+        self.enter(step, is_block.then(|| BlockId::of_function(step.event.object)))
     }
 
     pub(super) fn ret(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
         super::check_defined(step, ObjectClass::Function)?;
-        let thread = &mut self.threads[step.event.thread.index()];
-        if thread.calls.pop() == Some(true)
-            && let Some(block) = thread.blocks.pop()
-            && thread.blocks.is_empty()
-        {
-            return self.emit(step, Op::End(BlockId(block))).map(drop);
-        }
-        self.skip(step);
-        Ok(())
+        self.leave(step)
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{Lowering, Step, grown};
 use crate::error::{Malformed, Problem};
-use crate::event::{Mode, Op};
+use crate::event::{Meaning, Mode, Op};
 use crate::ids::{LockId, ThreadId, TokenId};
 use crate::names::ObjectClass;
 
@@ -148,7 +148,7 @@ impl Lowering {
                 let token = format!("once {} (token {})", step.object_name(), token.0);
                 return Err(Malformed::SentTooLate { thread: step.thread_name(), token }.into());
             }
-            None => self.fresh_token()?,
+            None => self.fresh_token(step, Meaning::Once(lock_of(step)))?,
         };
         self.lock(step)?.once = Some(token);
         self.emit(step, Op::Send(token))?;

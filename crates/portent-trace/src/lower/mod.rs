@@ -14,9 +14,10 @@
 //! | `slp`, `ntf`, `nta`, `wak`, `tmo`, and `ntf`/`wai` as tokens | `slp`, `ntf`, `wake` and their pairings | `conditions` |
 //! | semaphores, latches, futures, barriers, named tokens | tokens | `tokens` |
 //! | wide accesses | one event per part | `layout` |
-//! | nested `begin`/`end` | the outermost pair | here |
-//! | `call`, `ret` | nothing, or an atomic block | `functions` |
+//! | nested `begin`/`end` | the outermost pair | `blocks` |
+//! | `call`, `ret` | nothing, or an atomic block | `functions`, `blocks` |
 
+mod blocks;
 mod conditions;
 mod functions;
 mod layout;
@@ -32,8 +33,8 @@ pub use layout::Layout;
 pub use locks::HeldLock;
 
 use crate::error::{Malformed, Problem, TraceError};
-use crate::event::{Mode, Op, Reach};
-use crate::ids::{BlockId, CondId, EventId, Id, ThreadId, TokenId, VarId};
+use crate::event::{Meaning, Mode, Op, Reach};
+use crate::ids::{CondId, EventId, Id, ThreadId, TokenId, VarId};
 use crate::input::{
     AccessRun, HAS_VALUE, InputBatch, InputEvent, InputOp, InputSource, READ_CODES, THREAD_SHIFT, prefix,
 };
@@ -252,10 +253,11 @@ impl Lowering {
         step.out.skipped.push((step.origin, step.event.thread));
     }
 
-    fn fresh_token(&mut self) -> Result<TokenId, Problem> {
+    fn fresh_token(&mut self, step: &mut Step<'_>, meaning: Meaning) -> Result<TokenId, Problem> {
         let too_many = Problem::TooMany { what: TokenId::WHAT, limit: TokenId::MAX_INDEX as u64 + 1 };
         let token = TokenId::from_index(self.tokens as usize).ok_or(too_many)?;
         self.tokens += 1;
+        step.out.meanings.push(meaning);
         Ok(token)
     }
 
@@ -296,38 +298,6 @@ impl Lowering {
             self.emit_as(step, thread, op(part), value)?;
         }
         Ok(())
-    }
-
-    fn begin(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        check_defined(step, ObjectClass::Block)?;
-        let blocks = &mut self.threads[step.event.thread.index()].blocks;
-        blocks.push(step.event.object);
-        if blocks.len() > 1 {
-            self.skip(step);
-            return Ok(());
-        }
-        self.emit(step, Op::Begin(BlockId(step.event.object))).map(drop)
-    }
-
-    fn end(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        check_defined(step, ObjectClass::Block)?;
-        let blocks = &mut self.threads[step.event.thread.index()].blocks;
-        let Some(begun) = blocks.pop() else {
-            return Err(Malformed::EndWithoutBegin { thread: step.thread_name(), block: step.object_name() }.into());
-        };
-        let outermost = blocks.is_empty();
-        let expected = step.names.block(BlockId(begun));
-        let found = step.names.block(BlockId(step.event.object));
-        // A missing argument matches anything: RAPID writes `begin()` and `end()`.
-        if expected != found && !expected.is_empty() && !found.is_empty() {
-            let (found, expected) = (found.to_owned(), expected.to_owned());
-            return Err(Malformed::WrongEnd { thread: step.thread_name(), found, expected }.into());
-        }
-        if !outermost {
-            self.skip(step);
-            return Ok(());
-        }
-        self.emit(step, Op::End(BlockId(begun))).map(drop)
     }
 }
 

@@ -240,6 +240,65 @@ fn ends_match_begins() {
 }
 
 #[test]
+fn what_ends_a_block_cuts_what_was_begun_inside_it() {
+    use crate::FunctionBlocks;
+    let marks = |events: &str, which: FunctionBlocks| {
+        let text: String = events.split(' ').map(|event| format!("T|{event}\n")).collect();
+        let source = &mut crate::format::StdReader::new(text.as_bytes());
+        let trace = Trace::from_input_watched(source, which, |_| {}).unwrap_or_else(|why| panic!("{events}: {why}"));
+        let names = trace.names();
+        let mark = |event: crate::Event| match event.op {
+            Op::Begin(b) => Some(format!("{} begin {}", trace.input_index(event.id), names.block(b))),
+            Op::End(b) => Some(format!("{} end {}", trace.input_index(event.id), names.block(b))),
+            _ => None,
+        };
+        trace.events().filter_map(mark).collect::<Vec<_>>()
+    };
+    let every = || FunctionBlocks::Chosen(Box::new(|_| true));
+    // A return that is missing, or comes after the end.
+    assert_eq!(marks("begin(b) call(f) call(g) end(b)", FunctionBlocks::BelowRoots), ["0 begin b", "3 end b"]);
+    assert_eq!(marks("begin(b) call(f) end(b) ret(f)", every()), ["0 begin b", "2 end b"]);
+    // A mark that outlives its function.
+    assert_eq!(marks("call(f) begin(b) ret(f) w(x) end(b)", every()), ["0 begin f", "2 end f"]);
+    // What was cut ends nothing, also if another block is open by then.
+    let later = "call(f) begin(b) ret(f) begin(c) call(g) end(c) call(h) ret(h) ret(g) end(b)";
+    let cut = ["0 begin f", "2 end f", "3 begin c", "5 end c", "6 begin h", "7 end h"];
+    assert_eq!(marks(later, every()), cut);
+    let inner = "begin(a) call(f) begin(b) ret(f) call(g) end(b) ret(g) end(a)";
+    assert_eq!(marks(inner, every()), ["0 begin a", "7 end a"]);
+    // Marks alone say whether the trace is well-formed, whatever functions are blocks.
+    for (events, is_fine) in [
+        ("call(f) begin(b) ret(f) end(b)", true),
+        ("begin(a) call(f) begin(b) ret(f) end(a)", false),
+        ("call(f) end(b)", false),
+        ("call(f) begin(b) ret(f) end(b) end(b)", false),
+    ] {
+        for which in [FunctionBlocks::None, FunctionBlocks::BelowRoots, every()] {
+            let text: String = events.split(' ').map(|event| format!("T|{event}\n")).collect();
+            let source = &mut crate::format::StdReader::new(text.as_bytes());
+            let said = format!("{events} with {which:?}");
+            assert_eq!(Trace::from_input_watched(source, which, |_| {}).is_ok(), is_fine, "{said}");
+        }
+    }
+}
+
+#[test]
+fn presets_are_well_formed_whatever_functions_are_blocks() {
+    use crate::FunctionBlocks;
+    use crate::generate::{Config, Generator, PRESETS};
+    let small = PRESETS.iter().filter_map(|(name, _)| Some((name, Config::preset(name)?)));
+    for (name, config) in small.filter(|(_, config)| config.events < 20_000) {
+        for which in [FunctionBlocks::None, FunctionBlocks::BelowRoots, FunctionBlocks::Chosen(Box::new(|_| true))] {
+            let said = format!("{name} with {which:?}");
+            let mut source = Generator::new(config.clone()).unwrap();
+            if let Err(why) = Trace::from_input_watched(&mut source, which, |_| {}) {
+                panic!("{said}: {why}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_read_sees_the_value_last_written() {
     let (found, at) = offence("T|w(x)||1 U|w(x)||2 T|r(x)||1");
     assert_eq!(

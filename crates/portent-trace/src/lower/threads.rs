@@ -3,9 +3,10 @@
 //! A fork sends a token that the child receives before its first event; a join receives a token that the child sends
 //! after its last. Both tokens are events of the child, made when its first event, or the join, is met.
 
+use super::blocks::Blocks;
 use super::{Lowering, Step, check_defined};
 use crate::error::{Malformed, Problem};
-use crate::event::Op;
+use crate::event::{Meaning, Op};
 use crate::ids::{BlockId, CondId, EventId, ThreadId, TokenId};
 use crate::names::ObjectClass;
 
@@ -24,10 +25,7 @@ enum Life {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ThreadState {
     life: Life,
-    /// Open atomic blocks, outermost first.
-    pub(super) blocks: Vec<u32>,
-    /// For each call that has not returned, whether it began a block.
-    pub(super) calls: Vec<bool>,
+    pub(super) blocks: Blocks,
     /// The last sleep, until its wake.
     pub(super) asleep: Option<(CondId, EventId)>,
 }
@@ -79,7 +77,7 @@ impl Lowering {
             let (thread, child) = (step.thread_name(), step.object_name());
             return Err(Malformed::ForkedTwice { thread, child, started }.into());
         }
-        let token = self.fresh_token()?;
+        let token = self.fresh_token(step, Meaning::Fork(child))?;
         self.emit(step, Op::Send(token))?;
         self.thread(child).life = Life::Forked(token);
         Ok(())
@@ -94,7 +92,7 @@ impl Lowering {
             // It never ran, but its fork still comes before its join.
             self.start(step, child)?;
         }
-        let token = self.fresh_token()?;
+        let token = self.fresh_token(step, Meaning::Join(child))?;
         self.emit_as(step, child, Op::Send(token), None)?;
         self.emit(step, Op::Receive(token))?;
         self.thread(child).life = Life::Joined(step.origin);
@@ -107,7 +105,7 @@ impl Lowering {
     pub fn open_blocks(&self) -> impl Iterator<Item = (ThreadId, BlockId)> + '_ {
         let outermost = |(thread, state): (usize, &ThreadState)| {
             // The table is indexed by thread ids, so its indices are some.
-            state.blocks.first().map(|&block| (ThreadId(thread as u32), BlockId(block)))
+            state.blocks.outermost().map(|block| (ThreadId(thread as u32), block))
         };
         self.threads.iter().enumerate().filter_map(outermost)
     }

@@ -5,7 +5,7 @@
 
 use super::{Lowering, Step, grown};
 use crate::error::{Malformed, Problem};
-use crate::event::Op;
+use crate::event::{Meaning, Op};
 use crate::ids::{ThreadId, TokenId};
 use crate::names::ObjectClass;
 use std::collections::VecDeque;
@@ -53,7 +53,7 @@ impl Lowering {
         }
         let token = match state.id {
             Some(token) => token,
-            None => self.fresh_token()?,
+            None => self.fresh_token(step, Meaning::Named(step.event.object))?,
         };
         self.named_tokens[step.event.object as usize].id = Some(token);
         self.emit(step, Op::Send(token)).map(drop)
@@ -96,7 +96,7 @@ impl Lowering {
     fn leave_semaphore(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
         let round = match self.semaphore(step)?.round {
             Some(round) => round,
-            None => self.fresh_token()?,
+            None => self.fresh_token(step, Meaning::Round(step.event.object))?,
         };
         self.semaphore(step)?.round = Some(round);
         self.emit(step, Op::Send(round)).map(drop)
@@ -104,7 +104,7 @@ impl Lowering {
 
     pub(super) fn post(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
         self.enter_semaphore(step)?;
-        let token = self.fresh_token()?;
+        let token = self.fresh_token(step, Meaning::Post(step.event.object))?;
         self.semaphore(step)?.posts.push_back(token);
         self.emit(step, Op::Send(token))?;
         self.leave_semaphore(step)
@@ -136,7 +136,7 @@ impl Lowering {
         if let Some(round) = state.round.take() {
             self.emit(step, Op::Receive(round))?;
         }
-        let failed = self.fresh_token()?;
+        let failed = self.fresh_token(step, Meaning::Failed(step.event.object))?;
         self.semaphore(step)?.failed = Some(failed);
         self.emit(step, Op::Send(failed)).map(drop)
     }
@@ -149,7 +149,7 @@ impl Lowering {
                 return Ok(());
             }
             Some(token) => token,
-            None => self.fresh_token()?,
+            None => self.fresh_token(step, Meaning::Latch(step.event.object))?,
         };
         self.latches[step.event.object as usize].token = Some(token);
         self.emit(step, Op::Send(token)).map(drop)
@@ -166,7 +166,7 @@ impl Lowering {
         let filling = grown(&mut self.barriers, step, ObjectClass::Barrier)?.filling;
         let round = match filling {
             Some(round) => round,
-            None => self.fresh_token()?,
+            None => self.fresh_token(step, Meaning::Barrier(step.event.object))?,
         };
         let state = &mut self.barriers[step.event.object as usize];
         state.filling = Some(round);

@@ -1,6 +1,6 @@
 //! A formula as straight-line code: evaluated many times, it needs no look-ups.
 
-use super::expr::{Dag, ExprId, Node, Operator, Type, compute};
+use super::expr::{Bits, Dag, ExprId, Node, Operator, Outcome, Type, apply, compute};
 use rustc_hash::FxHashMap;
 
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,8 @@ pub struct Compiled {
     steps: Vec<Step>,
     reads: Vec<u32>,
     of: Type,
+    /// Whether it chooses: then not all of it counts.
+    chooses: bool,
 }
 
 /// Formulas of up to that many steps are evaluated without allocating.
@@ -40,8 +42,43 @@ impl Compiled {
             _ => false,
         })
     }
-    /// Its value as a recorded number, where `seen` is what each of [`Compiled::reads`] saw; `None` if it has none.
-    pub fn evaluate(&self, seen: impl Fn(usize) -> i64) -> Option<i64> {
+    /// What it comes out as, where `seen` is what each of [`Compiled::reads`] saw, as far as that is known.
+    pub fn outcome(&self, seen: impl Fn(usize) -> Option<i64>) -> Outcome {
+        if self.chooses {
+            return self.choose(seen);
+        }
+        if (0..self.reads.len()).any(|read| seen(read).is_none()) {
+            return Outcome::Unknown;
+        }
+        self.compute(|read| seen(read).unwrap_or_default()).map_or(Outcome::Nothing, Outcome::Number)
+    }
+
+    /// The same step by step; what is wrong with an arm that is not taken goes no further.
+    fn choose(&self, seen: impl Fn(usize) -> Option<i64>) -> Outcome {
+        let mut values: Vec<Bits> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let value = match *step {
+                Step::Constant(bits) => Bits::Known(bits),
+                Step::Read(read, of) => Bits::of(seen(read as usize).map(|number| of.truncate(number)), Bits::Unknown),
+                Step::Apply(Operator::Select, .., operands) => {
+                    let [condition, then, otherwise] = operands.map(|operand| values[operand as usize]);
+                    match condition {
+                        Bits::Known(0) => otherwise,
+                        Bits::Known(_) => then,
+                        unsettled => unsettled,
+                    }
+                }
+                Step::Apply(operator, from, to, operands) => {
+                    apply(operator, from, to, operands.map(|operand| values[operand as usize]))
+                }
+            };
+            values.push(value);
+        }
+        values.last().map_or(Outcome::Nothing, |bits| bits.outcome(self.of))
+    }
+
+    /// The value of one without choices, all of whose reads are known.
+    fn compute(&self, seen: impl Fn(usize) -> i64) -> Option<i64> {
         let mut few = [0; SMALL];
         let mut many = Vec::new();
         let values = match few.get_mut(..self.steps.len()) {
@@ -67,7 +104,8 @@ impl Compiled {
 impl Dag {
     /// An expression as straight-line code.
     pub fn compile(&self, expr: ExprId) -> Compiled {
-        let mut compiled = Compiled { steps: Vec::new(), reads: self.reads(expr), of: self.type_of(expr) };
+        let (reads, of) = (self.reads(expr), self.type_of(expr));
+        let mut compiled = Compiled { steps: Vec::new(), reads, of, chooses: false };
         let mut place: FxHashMap<ExprId, u32> = FxHashMap::default();
         let mut work = vec![expr];
         while let Some(&next) = work.last() {
@@ -86,6 +124,7 @@ impl Dag {
                     if work.len() > before {
                         continue;
                     }
+                    compiled.chooses |= operator == Operator::Select;
                     Step::Apply(operator, self.type_of(operands[0]), of, operands.map(|operand| place[&operand]))
                 }
             };
@@ -114,8 +153,9 @@ mod tests {
             let compiled = dag.compile(chosen);
             assert_eq!(compiled.reads(), [3, 7]);
             for (x, y) in [(0, 0), (1, 2), (-5, 1), (30_000, 30_000), (70_000, -1), (4, 0)] {
-                let by_expression = dag.evaluate(chosen, &|read| Some(if read == 3 { x } else { y }));
-                assert_eq!(compiled.evaluate(|read| [x, y][read]), by_expression, "depth {depth}, {x} and {y}");
+                let by_expression = dag.outcome(chosen, &|read| Some(if read == 3 { x } else { y }));
+                let compiled = compiled.outcome(|read| Some([x, y][read]));
+                assert_eq!(compiled, by_expression, "depth {depth}, {x} and {y}");
             }
             chosen = dag.apply(Operator::Sub, &[chosen, sum], None).unwrap();
         }

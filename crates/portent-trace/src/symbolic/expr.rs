@@ -2,7 +2,8 @@
 //!
 //! Values are bits, as wide as their type says; what a trace records is a signed 64-bit number, of which the low bits
 //! count. Division by zero, and casts of floats that fit in no integer, have no value: a program does not go on from
-//! there, and neither does a reordering.
+//! there, and neither does a reordering. Of an `if` only the arm that is taken counts, as in a program: that the other one
+//! is not known, or has no value, is of no importance.
 
 use rustc_hash::FxHashMap;
 
@@ -164,9 +165,51 @@ pub enum Untyped {
     TooMany,
 }
 
-/// The bits of expressions whose reads have been made.
+/// What an expression comes out as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// This number, as it would be recorded.
+    Number(i64),
+    /// Something that depends on a read of which nobody knows what it saw.
+    Unknown,
+    /// It has no value: it divides by zero, or casts a float that does not fit.
+    Nothing,
+}
+
+impl Outcome {
+    /// The number, if it is known and there is one.
+    pub fn number(self) -> Option<i64> {
+        match self {
+            Outcome::Number(number) => Some(number),
+            Outcome::Unknown | Outcome::Nothing => None,
+        }
+    }
+}
+
+/// An [`Outcome`] as bits of its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bits {
+    Known(u64),
+    Unknown,
+    Nothing,
+}
+
+impl Bits {
+    pub(super) fn of(value: Option<u64>, otherwise: Bits) -> Bits {
+        value.map_or(otherwise, Bits::Known)
+    }
+    pub(super) fn outcome(self, of: Type) -> Outcome {
+        match self {
+            Bits::Known(bits) => Outcome::Number(of.extend(bits)),
+            Bits::Unknown => Outcome::Unknown,
+            Bits::Nothing => Outcome::Nothing,
+        }
+    }
+}
+
+/// What expressions come out as whose reads have been made.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Evaluated(FxHashMap<ExprId, u64>);
+pub(crate) struct Evaluated(FxHashMap<ExprId, Bits>);
 
 /// Expressions that share what they have in common.
 #[derive(Clone, Debug, Default)]
@@ -298,18 +341,23 @@ impl Dag {
         moved.get(&expr).copied()
     }
 
-    /// The value of an expression as a recorded number, given what reads saw; `None` if it has none, or a read's is unknown.
+    /// The value of an expression as a recorded number, given what reads saw; `None` if it has none, or is not known.
     pub fn evaluate(&self, expr: ExprId, read: &impl Fn(u32) -> Option<i64>) -> Option<i64> {
-        self.evaluate_with(&mut Evaluated::default(), expr, read)
+        self.outcome(expr, read).number()
+    }
+
+    /// What an expression comes out as, given what reads saw, where that is known.
+    pub fn outcome(&self, expr: ExprId, read: &impl Fn(u32) -> Option<i64>) -> Outcome {
+        self.outcome_with(&mut Evaluated::default(), expr, read)
     }
 
     /// The same, with what is known of other expressions of the same reads.
-    pub(crate) fn evaluate_with(
+    pub(crate) fn outcome_with(
         &self,
         Evaluated(values): &mut Evaluated,
         expr: ExprId,
         read: &impl Fn(u32) -> Option<i64>,
-    ) -> Option<i64> {
+    ) -> Outcome {
         // Operands come before what they are part of: no recursion, however deep.
         let mut work = vec![expr];
         while let Some(&next) = work.last() {
@@ -319,8 +367,24 @@ impl Dag {
             }
             let of = self.type_of(next);
             let value = match self.node(next) {
-                Node::Constant(bits) => bits,
-                Node::Read(number) => of.truncate(read(number)?),
+                Node::Constant(bits) => Bits::Known(bits),
+                Node::Read(number) => Bits::of(read(number).map(|number| of.truncate(number)), Bits::Unknown),
+                Node::Apply(Operator::Select, [condition, then, otherwise]) => {
+                    let arm = match values.get(&condition) {
+                        None => condition,
+                        Some(Bits::Known(0)) => otherwise,
+                        Some(Bits::Known(_)) => then,
+                        // Neither arm is taken.
+                        Some(Bits::Unknown | Bits::Nothing) => condition,
+                    };
+                    match values.get(&arm) {
+                        Some(&value) => value,
+                        None => {
+                            work.push(arm);
+                            continue;
+                        }
+                    }
+                }
                 Node::Apply(operator, operands) => {
                     let missing = operands.iter().filter(|e| !values.contains_key(e));
                     let before = work.len();
@@ -328,14 +392,24 @@ impl Dag {
                     if work.len() > before {
                         continue;
                     }
-                    let bits = operands.map(|e| values[&e]);
-                    compute(operator, self.type_of(operands[0]), of, bits)?
+                    apply(operator, self.type_of(operands[0]), of, operands.map(|e| values[&e]))
                 }
             };
             values.insert(next, value);
             work.pop();
         }
-        Some(self.type_of(expr).extend(values[&expr]))
+        values[&expr].outcome(self.type_of(expr))
+    }
+}
+
+/// What an operator makes of all its operands; what is not known comes before what has no value.
+pub(super) fn apply(operator: Operator, from: Type, to: Type, operands: [Bits; 3]) -> Bits {
+    match operands {
+        [Bits::Known(a), Bits::Known(b), Bits::Known(c)] => {
+            Bits::of(compute(operator, from, to, [a, b, c]), Bits::Nothing)
+        }
+        _ if operands.contains(&Bits::Unknown) => Bits::Unknown,
+        _ => Bits::Nothing,
     }
 }
 
@@ -416,5 +490,54 @@ fn cast(from: Type, to: Type, bits: u64) -> Option<u64> {
             _ => Some((bits as f64).to_bits()),
         },
         (None, _) => Some(to.truncate(from.extend(bits))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_if_only_the_arm_that_is_taken_counts() {
+        let mut dag = Dag::default();
+        let of = Type::DEFAULT;
+        let [flag, x, y] = [0, 1, 2].map(|read| dag.read(of, read).unwrap());
+        let [zero, one] = [0, 1].map(|number| dag.constant(of, number).unwrap());
+        let is_set = dag.apply(Operator::Ne, &[flag, zero], None).unwrap();
+        let ratio = dag.apply(Operator::Div, &[one, y], None).unwrap();
+        let chosen = dag.apply(Operator::Select, &[is_set, x, ratio], None).unwrap();
+        let more = dag.apply(Operator::Add, &[chosen, one], None).unwrap();
+        let compiled = dag.compile(more);
+        let case = |flag: Option<i64>, x: Option<i64>, y: Option<i64>, expected: Outcome| {
+            let reads = [flag, x, y];
+            assert_eq!(dag.outcome(more, &|read| reads[read as usize]), expected, "{reads:?}");
+            assert_eq!(compiled.outcome(|read| reads[read]), expected, "{reads:?}, compiled");
+        };
+        case(Some(1), Some(7), None, Outcome::Number(8));
+        case(Some(1), Some(7), Some(0), Outcome::Number(8));
+        case(Some(0), None, Some(1), Outcome::Number(2));
+        case(Some(1), None, Some(1), Outcome::Unknown);
+        case(Some(0), Some(7), None, Outcome::Unknown);
+        case(Some(0), None, Some(0), Outcome::Nothing);
+        case(None, Some(7), Some(0), Outcome::Unknown);
+        case(None, Some(7), Some(1), Outcome::Unknown);
+    }
+
+    #[test]
+    fn what_is_not_known_comes_before_what_has_no_value() {
+        let mut dag = Dag::default();
+        let [x, y] = [0, 1].map(|read| dag.read(Type::DEFAULT, read).unwrap());
+        let ratio = dag.apply(Operator::Div, &[x, x], None).unwrap();
+        let sum = dag.apply(Operator::Add, &[ratio, y], None).unwrap();
+        let compiled = dag.compile(sum);
+        for (reads, expected) in [
+            ([Some(0), None], Outcome::Unknown),
+            ([None, Some(0)], Outcome::Unknown),
+            ([Some(0), Some(1)], Outcome::Nothing),
+            ([Some(2), Some(1)], Outcome::Number(2)),
+        ] {
+            assert_eq!(dag.outcome(sum, &|read| reads[read as usize]), expected);
+            assert_eq!(compiled.outcome(|read| reads[read]), expected);
+        }
     }
 }

@@ -12,12 +12,12 @@ pub(crate) mod side;
 mod text;
 
 pub use compiled::Compiled;
-pub use expr::{Dag, ExprId, Node, Operator, Type, Untyped};
+pub use expr::{Dag, ExprId, Node, Operator, Outcome, Type, Untyped};
 pub use side::{OtherSide, SideEvent};
 pub use text::{Formulas, SideText};
 
 use crate::error::{Position, Problem, TraceError};
-use crate::event::{Mode, Op};
+use crate::event::{Event, Mode, Op};
 use crate::ids::{EventId, LockId, VarId};
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
@@ -81,18 +81,11 @@ impl Symbols {
         // Formulas of a thread share much: each part is evaluated once.
         let mut evaluated = vec![expr::Evaluated::default(); trace.threads()];
         let mut held: Vec<Vec<(LockId, Mode)>> = vec![Vec::new(); trace.threads()];
-        let mut memory: FxHashMap<VarId, Option<i64>> = FxHashMap::default();
+        let mut recorded = RecordedReads::default();
         for event in trace.events() {
             let seen = &mut reads[event.thread.index()];
             let before = seen.len();
-            match event.op {
-                Op::Read(..) => seen.push(event.value),
-                Op::Update(x, _) => seen.push(memory.get(&x).copied().flatten()),
-                _ => {}
-            }
-            if let Op::Write(x, _) | Op::Update(x, _) = event.op {
-                memory.insert(x, event.value);
-            }
+            seen.extend(recorded.step(&event));
             for (is_address, expr, input) in by_event.remove(&event.id).unwrap_or_default() {
                 // The address of an access was known before it read.
                 let usable = if is_address { before } else { seen.len() };
@@ -100,9 +93,12 @@ impl Symbols {
                     return Err(wrong(input, "it names a read that the thread has not made"));
                 }
                 let read = |read: u32| seen.get(read as usize).copied().flatten();
-                let value = symbols.dag.evaluate_with(&mut evaluated[event.thread.index()], expr, &read);
-                let Some(value) = value else {
-                    return Err(wrong(input, "it has no value: a read it names has none, or it divides by zero"));
+                let value = match symbols.dag.outcome_with(&mut evaluated[event.thread.index()], expr, &read) {
+                    Outcome::Number(value) => value,
+                    Outcome::Unknown => return Err(wrong(input, "a read that it depends on has no recorded value")),
+                    Outcome::Nothing => {
+                        return Err(wrong(input, "it has no value: it divides by zero, or casts what does not fit"));
+                    }
                 };
                 if is_address || event.op == Op::Branch {
                     symbols.guards.entry(event.id).or_default().push((expr, value));
@@ -128,6 +124,47 @@ impl Symbols {
             }
         }
         Ok(symbols)
+    }
+}
+
+/// What reads saw in a trace, worked out event by event. A read says it itself; an update says what it wrote, and saw what
+/// the last write wrote, or before every write what reads saw there, if they all saw the same.
+#[derive(Debug, Default)]
+pub struct RecordedReads {
+    held: FxHashMap<VarId, Held>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Held {
+    /// What reads saw before every write.
+    Initial(i64),
+    /// They saw different things.
+    Disputed,
+    Written(Option<i64>),
+}
+
+impl RecordedReads {
+    /// What the next event of the trace saw, if it reads; `Some(None)` if that is not known.
+    pub fn step(&mut self, event: &Event) -> Option<Option<i64>> {
+        let x = event.op.variable()?;
+        let before = match self.held.get(&x) {
+            Some(Held::Initial(value)) => Some(*value),
+            Some(Held::Written(value)) => *value,
+            Some(Held::Disputed) | None => None,
+        };
+        match (self.held.get(&x), event.op, event.value) {
+            (_, Op::Write(..) | Op::Update(..), value) => drop(self.held.insert(x, Held::Written(value))),
+            (None, _, Some(value)) => drop(self.held.insert(x, Held::Initial(value))),
+            (Some(Held::Initial(other)), _, Some(value)) if *other != value => {
+                self.held.insert(x, Held::Disputed);
+            }
+            _ => {}
+        }
+        match event.op {
+            Op::Read(..) => Some(event.value),
+            Op::Update(..) => Some(before),
+            _ => None,
+        }
     }
 }
 

@@ -198,3 +198,23 @@ fn names_in_findings_cannot_drive_the_terminal() {
         assert!(!place.session(line).contains(['\x1b', '\x07', '\u{9b}']), "{line}");
     }
 }
+
+#[test]
+fn what_validate_takes_predict_takes() {
+    let place = Place::with("crossing.std", "T0|begin(b)|1\nT0|call(f)|2\nT0|call(g)|3\nT0|end(b)|4\n")
+        .and("update.std", "T3|r(z)|1|0\nT1|u(z)|2|1\n#!= (add r0 1)\n")
+        .and("end.std", "T0|call(f)|1\nT0|end(b)|2\n");
+    place.ok("gen --preset daisy -o daisy.portent");
+    let traces = [("crossing.std", false), ("update.std", false), ("daisy.portent", false), ("end.std", true)];
+    for (name, refused) in traces {
+        let lines = [
+            format!("validate {name}"),
+            format!("predict {name} --kind deadlock"),
+            format!("predict {name} --kind deadlock --model values"),
+        ];
+        for line in lines {
+            let said = place.session(&line);
+            assert_eq!(said.ends_with("--- exit 2\n"), refused, "{line}: {said}");
+        }
+    }
+}

@@ -125,3 +125,17 @@ fn a_schedule_that_cannot_be_followed_is_pointed_out() {
     assert!(outcome.out().contains("diverged") && outcome.out().contains("T2"), "{}", outcome.describe());
     assert!(outcome.out().contains("bug_abba.c:"), "it should say where\n{}", outcome.describe());
 }
+
+#[test]
+fn a_race_behind_a_semaphore_is_confirmed() {
+    if let Some(why) = unsupported() {
+        return skipped("race behind a semaphore", &why);
+    }
+    let built = build(&Program::named("bug_semaphore.c"), Builder::Portent).unwrap();
+    let directory = scratch_directory();
+    let mut command = portent();
+    command.args(["check", "--kind", "race", "--"]).arg(&built.binary);
+    let outcome = run(&mut command, directory.path(), "", 2 * LIMIT);
+    assert!(outcome.exited_with(1), "a race is found\n{}", outcome.describe());
+    assert!(outcome.out().contains("data race on shared (confirmed"), "{}", outcome.describe());
+}

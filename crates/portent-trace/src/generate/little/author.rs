@@ -9,11 +9,22 @@ struct Author {
     locks: usize,
     held: Vec<usize>,
     in_block: bool,
+    /// Expressions choose between others, and divide more often.
+    chooses: bool,
 }
 
 impl Little {
     /// The program of a seed.
     pub fn new(seed: u64) -> Little {
+        Self::write(seed, false)
+    }
+
+    /// The program of a seed in which expressions choose: some of them would have no value, had they chosen otherwise.
+    pub fn choosing(seed: u64) -> Little {
+        Self::write(seed, true)
+    }
+
+    fn write(seed: u64, chooses: bool) -> Little {
         let mut random = Random::new(seed);
         let variables = 1 + random.below(3) as usize;
         let (waits, crosses) = match random.below(8) {
@@ -24,7 +35,7 @@ impl Little {
         let locks = random.below(3).max(u32::from(waits)).max(if crosses { 2 } else { 0 }) as usize;
         let is_plain = !waits && !crosses;
         let count = if is_plain { 2 + random.below(2) } else { 2 };
-        let mut author = Author { random, variables, locks, held: Vec::new(), in_block: false };
+        let mut author = Author { random, variables, locks, held: Vec::new(), in_block: false, chooses };
         let mut threads: Vec<Vec<Statement>> = (0..count)
             .map(|_| {
                 let mut budget = if is_plain { 2 + author.random.below(5) } else { author.random.below(3) };
@@ -140,6 +151,15 @@ impl Author {
     }
 
     fn expr(&mut self, depth: u32) -> Expr {
+        if self.chooses && depth > 0 && self.random.one_in(2) {
+            let then = self.expr(depth - 1);
+            let divisor = Box::new(Expr::Register(self.random.below(REGISTERS as u32) as usize));
+            let otherwise = Expr::Apply("div", Box::new(self.expr(0)), divisor.clone());
+            // Mostly what it divides by is what it asked about, as careful programs do.
+            let condition = if self.random.one_in(3) { self.expr(0) } else { *divisor };
+            let arms = if self.random.one_in(3) { [condition, then, otherwise] } else { [condition, otherwise, then] };
+            return Expr::Choose(Box::new(arms));
+        }
         let random = &mut self.random;
         match random.below(if depth == 0 { 4 } else { 8 }) {
             0 => Expr::Number(i64::from(random.below(4)) - 1),

@@ -16,6 +16,8 @@ enum Expr {
     Number(i64),
     Register(usize),
     Apply(&'static str, Box<Expr>, Box<Expr>),
+    /// The second if the first is not 0, otherwise the third; the other one is not computed.
+    Choose(Box<[Expr; 3]>),
     /// Through a byte and back.
     Byte(Box<Expr>),
 }
@@ -96,6 +98,10 @@ impl Expr {
             Expr::Number(number) => *number,
             Expr::Register(at) => registers[*at],
             Expr::Byte(inner) => inner.value(registers)? & 255,
+            Expr::Choose(parts) => {
+                let taken = if parts[0].value(registers)? != 0 { &parts[1] } else { &parts[2] };
+                taken.value(registers)?
+            }
             Expr::Apply(operator, a, b) => {
                 let (a, b) = (a.value(registers)?, b.value(registers)?);
                 match *operator {
@@ -118,6 +124,7 @@ impl Expr {
         match self {
             Expr::Number(_) | Expr::Register(_) => false,
             Expr::Byte(inner) => inner.divides(),
+            Expr::Choose(parts) => parts.iter().any(Expr::divides),
             Expr::Apply(operator, a, b) => *operator == "div" || a.divides() || b.divides(),
         }
     }
@@ -127,6 +134,10 @@ impl Expr {
         match self {
             Expr::Number(number) => number.to_string(),
             Expr::Register(at) => registers[*at].clone(),
+            Expr::Choose(parts) => {
+                let [condition, then, otherwise] = [0, 1, 2].map(|part: usize| parts[part].formula(registers));
+                format!("(if (ne {condition} 0) {then} {otherwise})")
+            }
             Expr::Byte(inner) => format!("(cast:i64 (cast:u8 {}))", inner.formula(registers)),
             Expr::Apply(operator, a, b) => {
                 let applied = format!("({operator} {} {})", a.formula(registers), b.formula(registers));
