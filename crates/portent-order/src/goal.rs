@@ -137,17 +137,19 @@ pub struct Run {
 
 /// A reordering: which thread executes its next event, step by step, in run-length form.
 ///
-/// It may begin with another schedule, shared: all witnesses of a window begin with the observed order before it.
+/// It may begin with another schedule, shared: witnesses begin with the observed order, which is kept once, piece by piece.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     begin: Option<Arc<Schedule>>,
+    /// How many events that executes.
+    before: u64,
     runs: Vec<Run>,
 }
 
 impl Schedule {
     /// A schedule that goes on after `begin`.
     pub fn after(begin: Arc<Schedule>) -> Self {
-        Schedule { begin: Some(begin).filter(|begin| !begin.is_empty()), runs: Vec::new() }
+        Schedule { before: begin.len(), begin: Some(begin).filter(|begin| !begin.is_empty()), runs: Vec::new() }
     }
     /// Appends one event of `thread`.
     pub fn push(&mut self, thread: ThreadId) {
@@ -165,8 +167,11 @@ impl Schedule {
         }
     }
     fn parts(&self) -> impl Iterator<Item = Run> {
-        let begin = self.begin.iter().flat_map(|begin| begin.runs.iter());
-        begin.chain(&self.runs).copied()
+        let mut pieces = vec![self];
+        while let Some(begin) = pieces.last().and_then(|piece| piece.begin.as_deref()) {
+            pieces.push(begin);
+        }
+        pieces.into_iter().rev().flat_map(|piece| piece.runs.iter().copied())
     }
     /// The runs, in order: neighbours are of different threads.
     pub fn runs(&self) -> Vec<Run> {
@@ -181,15 +186,15 @@ impl Schedule {
     }
     /// How many events the shared beginning executes, and the runs after it.
     pub fn split(&self) -> (u64, &[Run]) {
-        (self.begin.as_ref().map_or(0, |begin| begin.len()), &self.runs)
+        (self.before, &self.runs)
     }
     /// How many events are executed.
     pub fn len(&self) -> u64 {
-        self.parts().map(|run| u64::from(run.steps)).sum()
+        self.before + self.runs.iter().map(|run| u64::from(run.steps)).sum::<u64>()
     }
     /// Whether nothing is executed.
     pub fn is_empty(&self) -> bool {
-        self.parts().next().is_none()
+        self.before == 0 && self.runs.is_empty()
     }
     /// How often one thread makes way for another.
     pub fn switches(&self) -> usize {
@@ -244,6 +249,10 @@ mod tests {
         let mut parts = Schedule::after(Arc::new([0, 0, 1].map(ThreadId::new).into_iter().collect()));
         parts.push(ThreadId::new(1));
         assert_eq!(parts, whole);
+        let mut again = Schedule::after(Arc::new(parts.clone()));
+        again.push(ThreadId::new(0));
+        assert_eq!(again.steps().map(|t| t.index()).collect::<Vec<_>>(), [0, 0, 1, 1, 0]);
+        assert_eq!((again.len(), again.split().0), (5, 4));
         assert_eq!((parts.len(), parts.switches(), parts.runs().len()), (4, 1, 2));
         assert_eq!(parts.split(), (3, &[Run { thread: ThreadId::new(1), steps: 1 }][..]));
     }

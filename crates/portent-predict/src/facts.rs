@@ -1,9 +1,10 @@
 //! What every kind of bug needs to know of a trace: writers, blocks, held locks. Built once, in one pass.
 
 use crate::steps::InputSteps;
-use portent_order::{Checker, Writer};
+use portent_order::{Checker, Schedule, Writer};
 use portent_trace::{EventId, LockId, Mode, Op, Trace, VarId};
 use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
 
 /// Facts about a trace.
 pub(crate) struct Facts<'t> {
@@ -17,11 +18,15 @@ pub(crate) struct Facts<'t> {
     /// The set of locks held before each event.
     held: Vec<u32>,
     sets: Vec<Vec<(LockId, Mode)>>,
+    /// The observed order up to every [`PIECE`]th event, each going on after the one before; made when asked for.
+    pieces: OnceLock<Vec<Arc<Schedule>>>,
     /// First and last write of each variable.
     bounds: Vec<Option<(EventId, EventId)>>,
 }
 
 const INIT: u32 = u32::MAX;
+/// How many events of the observed order are a piece of it.
+const PIECE: usize = 1 << 12;
 
 impl<'t> Facts<'t> {
     pub(crate) fn new(trace: &'t Trace) -> Self {
@@ -33,6 +38,7 @@ impl<'t> Facts<'t> {
             block: Vec::with_capacity(trace.len()),
             held: Vec::with_capacity(trace.len()),
             sets: vec![Vec::new()],
+            pieces: OnceLock::new(),
             bounds: vec![None; trace.variables()],
         };
         let mut known: FxHashMap<Vec<(LockId, Mode)>, u32> = FxHashMap::default();
@@ -80,6 +86,21 @@ impl<'t> Facts<'t> {
         facts
     }
 
+    /// A schedule that begins with the observed order, and how far that goes: at most `end` events.
+    pub(crate) fn as_observed(&self, end: usize) -> (Schedule, usize) {
+        let pieces = self.pieces.get_or_init(|| {
+            let mut pieces = vec![Arc::new(Schedule::default())];
+            for piece in 0..self.trace.len() / PIECE {
+                let mut longer = Schedule::after(pieces[piece].clone());
+                let events = (piece * PIECE..(piece + 1) * PIECE).map(EventId::new);
+                events.for_each(|event| longer.push(self.trace.thread(event)));
+                pieces.push(Arc::new(longer));
+            }
+            pieces
+        });
+        let piece = end / PIECE;
+        (Schedule::after(pieces[piece].clone()), piece * PIECE)
+    }
     /// The write that was last before an access: what it saw, if it reads.
     pub(crate) fn saw(&self, access: EventId) -> Writer {
         match self.saw[access.index()] {

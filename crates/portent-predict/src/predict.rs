@@ -53,7 +53,7 @@ impl Options {
     pub const SYMBOLIC_WINDOW: usize = 1_000;
 
     /// Events that one question about a longer trace may look at, unless told otherwise.
-    pub const REACH: usize = 20_000;
+    pub const REACH: usize = 100_000;
 
     /// Events per window that suit a trace.
     pub fn window_for(trace: &Trace, model: Model) -> usize {

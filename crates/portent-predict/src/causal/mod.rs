@@ -28,7 +28,6 @@ use portent_order::{Goal, Model, Schedule, Verdict, Writer};
 use portent_trace::{EventId, LockId, Mode, Op, ThreadId, VarId};
 use question::{Question, Writes};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::Arc;
 
 /// Events of the slices that are tried one after the other, before [`Causal::reach`].
 const SIZES: [usize; 2] = [256, 2_048];
@@ -68,6 +67,8 @@ pub(crate) struct Ask {
 
 /// Positions between which a slice lies.
 struct Bounds {
+    /// The number of the event from which on it has events.
+    index: usize,
     from: Vec<u32>,
     to: Vec<u32>,
 }
@@ -227,7 +228,7 @@ impl<'a, 't> Causal<'a, 't> {
             }
         }
         let from = to.iter().enumerate().map(|(t, &to)| to.min(self.position(t, low)));
-        Some(Bounds { from: from.collect(), to: to.to_vec() })
+        Some(Bounds { index: low, from: from.collect(), to: to.to_vec() })
     }
 
     fn events(&self, bounds: &Bounds) -> Vec<EventId> {
@@ -354,9 +355,9 @@ impl<'a, 't> Causal<'a, 't> {
             Verdict::Infeasible | Verdict::Unknown(_) => None,
             Verdict::Feasible(rest) => {
                 let model = ask.show?;
-                let schedule = self.after(bounds, &rest);
-                let accepted = self.facts.checker.check(model, goal, &schedule).is_ok();
-                accepted.then_some(Answer::Shown(schedule))
+                // Everything as observed below the slice is nearest to what happened; what the goal needs of it always does.
+                let mut near = [self.after_all(bounds, &rest), self.after(bounds, &rest)].into_iter();
+                near.find(|schedule| self.facts.checker.check(model, goal, schedule).is_ok()).map(Answer::Shown)
             }
         }
     }
@@ -390,21 +391,30 @@ impl<'a, 't> Causal<'a, 't> {
         held
     }
 
+    /// The observed order of everything before a slice, and then the rest.
+    fn after_all(&self, bounds: &Bounds, rest: &Schedule) -> Schedule {
+        let (mut schedule, done) = self.facts.as_observed(bounds.index);
+        (done..bounds.index).for_each(|event| schedule.push(self.facts.trace.thread(EventId::new(event))));
+        rest.steps().for_each(|thread| schedule.push(thread));
+        schedule
+    }
+
     /// The observed order of what lies below a slice, and then the rest.
     fn after(&self, bounds: &Bounds, rest: &Schedule) -> Schedule {
-        let ends: Vec<Option<EventId>> = bounds
-            .from
-            .iter()
-            .enumerate()
-            .map(|(t, &count)| count.checked_sub(1).map(|last| self.program(t)[last as usize]))
-            .collect();
-        let end = ends.iter().flatten().max().map_or(0, |last| last.index() + 1);
         let trace = self.facts.trace;
-        let threads = (0..end).map(EventId::new).map(|event| (event, trace.thread(event)));
-        let begin: Schedule =
-            threads.filter(|(event, t)| ends[t.index()].is_some_and(|last| *event <= last)).map(|(_, t)| t).collect();
-        let mut whole = Schedule::after(Arc::new(begin));
-        rest.steps().for_each(|thread| whole.push(thread));
-        whole
+        // All that happened up to the first event that does not lie below.
+        let next = |(t, &from): (usize, &u32)| self.program(t).get(from as usize).map_or(trace.len(), |event| event.index());
+        let common = bounds.from.iter().enumerate().map(next).min().unwrap_or(0);
+        let last = |(t, &from): (usize, &u32)| Some(self.program(t)[from.checked_sub(1)? as usize].index() + 1);
+        let ends: Vec<usize> = bounds.from.iter().enumerate().map(|end| last(end).unwrap_or(0)).collect();
+        let (mut schedule, done) = self.facts.as_observed(common);
+        for event in (done..ends.iter().copied().max().unwrap_or(0)).map(EventId::new) {
+            let thread = trace.thread(event);
+            if event.index() < ends[thread.index()] {
+                schedule.push(thread);
+            }
+        }
+        rest.steps().for_each(|thread| schedule.push(thread));
+        schedule
     }
 }

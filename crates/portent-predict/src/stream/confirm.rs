@@ -10,7 +10,7 @@
 //! examined**. These two are counted and shown.
 
 use super::instances::collect;
-use super::project::observed;
+use super::happened::observed;
 use super::{Candidate, Figures, candidates_until};
 use crate::causal::{Answer, Ask, Audit, Audited, Causal};
 use crate::finding::{BugKind, Incomplete, Status, Why, whereabouts};

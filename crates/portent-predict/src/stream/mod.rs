@@ -21,7 +21,7 @@ mod clocks;
 mod confirm;
 mod cycles;
 mod instances;
-mod project;
+mod happened;
 mod spots;
 mod standing;
 mod states;
