@@ -2,7 +2,8 @@
 //!
 //! It shares nothing with the compiled monitors but the parser and the meaning of names, and judges every witness before
 //! it is reported. Moment 0 is before the first event; moment i is after the i-th event that the property sees. A formula
-//! is a column of truths over all moments, by its definition; a sequence matches a part of the run if it does by the
+//! is a column of truths over all moments, by its definition (`start` and `end` are changes from the moment before, so both
+//! are false at moment 0, as in Havelund and Roşu); a sequence matches a part of the run if it does by the
 //! definition of its operators on all ways to cut that part. (Of runs with more than 400 such events only the end is judged
 //! against sequences: the time grows with the fourth power.)
 
