@@ -51,17 +51,23 @@ pub(super) enum Detail {
 /// Cuts a trace down to what a monitor can see.
 pub(super) fn slice(trace: &Trace, model: Model, monitor: &mut dyn Monitor, detail: Detail) -> Slice {
     let facts = Facts::new(trace, model);
-    let letters: Vec<Option<Letter>> = trace.events().map(|event| monitor.letter(&event)).collect();
-    let visible: Vec<bool> = letters.iter().map(Option::is_some).collect();
+    let mut letters: Vec<Option<Letter>> = Vec::with_capacity(trace.len());
     // Reads that may see another write, as the last step of their thread.
     let mut changed: FxHashMap<EventId, Letter> = FxHashMap::default();
     let mut may_change = vec![false; trace.variables()];
-    for event in trace.events().filter(|event| model == Model::Reads && visible[event.id.index()] && event.op.reads()) {
-        if let (Some(x), Some(letter)) = (event.op.variable(), monitor.changed_letter(&event)) {
+    for event in trace.events() {
+        let letter = monitor.letter(&event);
+        letters.push(letter);
+        if letter.is_some()
+            && event.op.reads()
+            && model == Model::Reads
+            && let (Some(x), Some(letter)) = (event.op.variable(), monitor.changed_letter(&event))
+        {
             changed.insert(event.id, letter);
             may_change[x.index()] = true;
         }
     }
+    let visible: Vec<bool> = letters.iter().map(Option::is_some).collect();
     let whole = detail == Detail::Everything || monitor.cares_about_end();
     let needed: Vec<u32> = match whole {
         true => facts.program.iter().map(|program| program.len() as u32).collect(),

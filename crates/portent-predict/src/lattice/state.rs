@@ -129,6 +129,7 @@ impl Cut {
     }
 
     /// Makes a step that is a changed read, monitor aside: the thread stops.
+    #[cold]
     pub(super) fn stop(&mut self, plan: &Plan, thread: usize, step: &Step) {
         if let Deed::Update { variable, .. } = step.deed {
             self.memory[variable as usize] = UNREAD;
