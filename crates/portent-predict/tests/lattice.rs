@@ -175,7 +175,7 @@ fn pairs(usually: u64) -> u64 {
 
 #[test]
 fn a_property_about_what_a_read_sees_held_because_every_read_was_kept() {
-    let count = run_in(Model::Reads, pairs(20_000), 1 << 20, random_read_property);
+    let count = run_in(Model::Reads, pairs(40_000), 1 << 20, random_read_property);
     assert!(count.by_changed_reads * 200 > count.pairs, "{count:?}");
 }
 

@@ -150,6 +150,16 @@ fn nothing_comes_after_a_read_that_sees_another_write() {
 }
 
 #[test]
+fn who_stopped_at_a_read_went_on_with_what_others_waited_for() {
+    // T1 reads y only after T0 wrote it, which T0 does not if its update comes after T1's write.
+    let trace = "T0|u(x)|1|0\nT0|w(y)|2|2\nT1|w(x)|3|1\nT1|r(y)|4|2\nT1|r(x)|5|1\n";
+    let trace = Trace::from_std(trace).unwrap();
+    let found = predict(&trace, "property p: never (read(x) . (!write(x))+)", 100);
+    assert_eq!(found.properties[0].verdict, PropertyVerdict::Holds);
+    assert!(found.errors.is_empty(), "{:?}", found.errors);
+}
+
+#[test]
 fn final_is_about_runs_in_which_every_read_keeps_its_writer() {
     // Could T2 read x last of all, y would be 2 in the end.
     let trace = "T1|w(x)|1|1\nT2|w(y)|2|2\nT2|r(x)|3|1\nT1|w(x)|4|3\nT1|w(y)|5|1\n";

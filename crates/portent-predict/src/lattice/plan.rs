@@ -1,7 +1,7 @@
 //! What a lattice walks over: for each thread, the steps that matter, each with what it needs and what it does.
 //!
 //! Events that need nothing and change nothing that anybody cares about are no steps: they happen as soon as they can,
-//! which is when the step before them has.
+//! which is when the step before them has, unless its thread has stopped there.
 
 use super::state::Cut;
 use portent_spec::Letter;
@@ -77,7 +77,8 @@ pub(super) struct Step {
 /// Bits of a way's code that say who runs; those above say how many events that are no steps come first.
 pub(super) const WHO: u32 = 12;
 
-/// A thread's number among those of the plan, and how many of its steps must be done.
+/// A thread's number among those of the plan, and how many of its steps must be done: up to the event that is needed, or up to
+/// the step before it if it is none. It is never a changed read.
 pub(super) type Need = (u32, u32);
 
 /// A wait that a notify ends, if its thread stands between its sleep and its wake.

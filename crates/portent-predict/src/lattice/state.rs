@@ -82,7 +82,9 @@ impl Cut {
     }
     #[inline]
     fn has(&self, plan: &Plan, step: &Step) -> bool {
-        plan.needs(step).iter().all(|&(t, done)| self.positions[t as usize] >= done)
+        // Who has stopped does not do what comes after its last step and is no step itself.
+        let done_by = |t: usize, done: u32| self.positions[t] >= done + u32::from(self.is_stopped(t));
+        plan.needs(step).iter().all(|&(t, done)| done_by(t as usize, done))
     }
 
     /// Whether a thread can make its next step.
