@@ -14,7 +14,7 @@
 //! well stop before it: it holds the same locks there, everybody else can do what they could (without an unknown write in
 //! memory, rather more), and the monitor sees the same.
 
-use super::plan::{Deed, Plan, Step, UNREAD};
+use super::plan::{Deed, Need, Plan, Step, UNREAD};
 use portent_spec::{Letter, Monitor};
 use portent_trace::Mode;
 
@@ -82,9 +82,14 @@ impl Cut {
     }
     #[inline]
     fn has(&self, plan: &Plan, step: &Step) -> bool {
+        step.needs.0 == step.needs.1 || self.has_all(plan.needs(step))
+    }
+    // Apart, as most steps need nothing.
+    #[inline(never)]
+    fn has_all(&self, needs: &[Need]) -> bool {
         // Who has stopped does not do what comes after its last step and is no step itself.
         let done_by = |t: usize, done: u32| self.positions[t] >= done + u32::from(self.is_stopped(t));
-        plan.needs(step).iter().all(|&(t, done)| done_by(t as usize, done))
+        needs.iter().all(|&(t, done)| done_by(t as usize, done))
     }
 
     /// Whether a thread can make its next step.
