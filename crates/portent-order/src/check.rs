@@ -42,6 +42,15 @@ pub struct Numbers {
     pub written: Option<i64>,
 }
 
+/// An event of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// The event.
+    pub event: EventId,
+    /// If it reads, and sees another write than in the trace: which. It is the last of its thread.
+    pub changed: Option<Writer>,
+}
+
 /// What the checker knows of a trace before it sees a schedule.
 pub struct Checker<'t> {
     trace: &'t Trace,
@@ -76,6 +85,9 @@ struct Replay<'c, 't> {
     /// How many sends of each token were executed.
     sent: Vec<usize>,
     stopped: Vec<bool>,
+    /// Whether the last read of each thread may see any write, and which variables such an update wrote last.
+    last_reads_free: bool,
+    unknown: Vec<bool>,
 }
 
 impl<'t> Checker<'t> {
@@ -158,6 +170,21 @@ impl<'t> Checker<'t> {
             replay.execute(thread, None, step).map_err(|why| Rejected { step, why })?;
         }
         Ok(events)
+    }
+
+    /// The events that a schedule executes, if it is a reordering of the trace in `model` for a property: in `reads`, the
+    /// last executed read of each thread may see any write. What an update then writes no kept read may see.
+    pub fn replay_for_property(&self, model: Model, schedule: &Schedule) -> Result<Vec<Executed>, Rejected> {
+        let mut replay = Replay { last_reads_free: model == Model::Reads, ..Replay::new(self, model) };
+        let mut executed = Vec::new();
+        for (step, thread) in (0..).zip(schedule.steps()) {
+            let event = (thread.index() < self.program.len()).then(|| replay.next(thread)).flatten();
+            let sees = event.and_then(|event| self.trace.op(event).variable()).map(|x| replay.memory[x.index()]);
+            replay.execute(thread, None, step).map_err(|why| Rejected { step, why })?;
+            let changed = sees.filter(|_| replay.stopped[thread.index()]);
+            executed.extend(event.map(|event| Executed { event, changed }));
+        }
+        Ok(executed)
     }
 
     /// What the accesses of a reordering in `values` read and write, in its order.
@@ -265,6 +292,8 @@ impl<'c, 't> Replay<'c, 't> {
             holders: vec![Vec::new(); checker.trace.locks()],
             sent: vec![0; checker.trace.tokens()],
             stopped: vec![false; checker.program.len()],
+            last_reads_free: false,
+            unknown: vec![false; checker.trace.variables()],
         }
     }
     fn next(&self, thread: ThreadId) -> Option<EventId> {
@@ -308,8 +337,9 @@ impl<'c, 't> Replay<'c, 't> {
             }
             _ if !op.reads() => None,
             Model::Reads => {
-                let sees = self.memory[op.variable()?.index()];
-                (sees != self.checker.saw[event.index()]).then(|| "it would read another write".into())
+                let x = op.variable()?.index();
+                let other = self.memory[x] != self.checker.saw[event.index()] || self.unknown[x];
+                other.then(|| "it would read another write".into())
             }
             Model::Values => self.reads_anew(event).then(|| "it would read another value".into()),
         }
@@ -410,7 +440,7 @@ impl<'c, 't> Replay<'c, 't> {
                 && match goal {
                     Some(Goal::Nondeterminism { read, .. }) => event == *read,
                     Some(Goal::Atomicity { remote, second, .. }) => event == *remote || event == *second,
-                    _ => false,
+                    _ => self.last_reads_free,
                 };
             ensure(free, &why)?;
             self.stopped[thread.index()] = true;
@@ -438,7 +468,10 @@ impl<'c, 't> Replay<'c, 't> {
             self.note(event);
         }
         match self.checker.trace.op(event) {
-            Op::Write(x, _) | Op::Update(x, _) => self.memory[x.index()] = Writer::Event(event),
+            Op::Write(x, _) | Op::Update(x, _) => {
+                self.memory[x.index()] = Writer::Event(event);
+                self.unknown[x.index()] = self.last_reads_free && self.stopped[thread.index()];
+            }
             Op::Acquire(lock, mode) => self.holders[lock.index()].push((thread, mode)),
             Op::Release(lock, mode) => self.holders[lock.index()].retain(|h| *h != (thread, mode)),
             Op::Send(token) => self.sent[token.index()] += 1,

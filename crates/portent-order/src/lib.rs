@@ -11,5 +11,5 @@ mod check;
 pub mod engine;
 mod goal;
 
-pub use check::{Checker, Numbers, Rejected, check};
+pub use check::{Checker, Executed, Numbers, Rejected, check};
 pub use goal::{Goal, Kind, Model, Run, Schedule, Verdict, Writer};

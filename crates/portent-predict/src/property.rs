@@ -2,19 +2,19 @@
 //!
 //! A finding is a property and the source location of the event that breaks it, with the schedule that deviates least
 //! from the observed run. Each schedule is replayed by the independent checker, and the run it gives is judged by the
-//! reference semantics, before anybody sees it.
+//! reference semantics, before anybody sees it. In `reads`, the last executed read of each thread may see any write.
 
 use crate::facts::Facts;
 use crate::final_values::{self, Ending};
 use crate::finding::{BugKind, Evidence, Finding, Flags, Incomplete, Place, Role, Violated, Status, Why, Witness, event_place};
 use crate::key::name_findings;
-use crate::lattice::{Bounds, Broken, Explored, explore, whole};
+use crate::lattice::{Bounds, Broken, Explored, explore, whole, whole_seen};
 use crate::predict::{Control, Prediction};
 use crate::sweep::Stop;
-use portent_order::Model;
 use portent_order::engine::Effort;
-use portent_spec::{Assume, Bound, Compiled, Known, Outcome, evaluate};
-use portent_trace::{Event, EventId, LocId, Trace};
+use portent_order::{Executed, Model, Writer};
+use portent_spec::{Assume, Bound, Compiled, Known, Outcome, evaluate_changed};
+use portent_trace::{Event, EventId, LocId, Op, Trace};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -85,9 +85,10 @@ pub struct PropertyTold {
     pub sentence: String,
     /// Assumptions, and what was not known.
     pub notes: Vec<String>,
-    /// Complete reorderings of the trace, where they could be counted.
+    /// Reorderings of the trace in which every thread does all it did or, in `reads`, stops at a read that the property
+    /// sees and that sees another write; where they could be counted.
     pub runs: Option<u128>,
-    /// Cuts of complete reorderings, where they could be counted.
+    /// Cuts of these reorderings, where they could be counted.
     pub cuts: Option<u64>,
     /// What exploring cost and left out.
     pub explored: Explored,
@@ -103,8 +104,7 @@ pub fn check_properties(
     let started = Instant::now();
     let facts = Facts::new(trace);
     let mut prediction = Prediction::default();
-    let counted = whole(trace, options.model, options.count);
-    let counts = counted.as_ref().map(|whole| (whole.runs, whole.cuts() as u64));
+    let mut counts = Counts { trace, model: options.model, most: options.count, without_reads: None };
     for (at, bound) in properties.iter().enumerate() {
         // What is left of the time, shared by the properties that are left.
         let left = options.budget.map(|budget| budget.saturating_sub(started.elapsed()));
@@ -123,7 +123,7 @@ pub fn check_properties(
         let broken = std::mem::take(&mut explored.broken);
         let unknown = explored.unknown.as_ref().map(|state| monitor.unknown_values(state).join(", "));
         let mut found = findings(&facts, bound, options.model, broken, &mut prediction.errors);
-        let mut told = tell(trace, bound, options.model, !found.is_empty(), explored, counts, unknown);
+        let mut told = tell(trace, bound, options.model, !found.is_empty(), explored, counts.of(bound), unknown);
         if options.values && found.is_empty() {
             let effort = Effort { deadline: stop.deadline, ..Effort::default() };
             found = look_at_values(&facts, bound, effort, &mut told, &mut prediction.errors);
@@ -147,6 +147,30 @@ pub fn check_properties(
     name_findings(trace, &mut prediction.findings);
     prediction.stats.time = started.elapsed();
     prediction
+}
+
+/// How many reorderings and cuts of them a trace has, for different properties.
+struct Counts<'t> {
+    trace: &'t Trace,
+    model: Model,
+    /// States of a lattice that is counted, at most.
+    most: usize,
+    /// For properties that see no reads: the same for all of them.
+    without_reads: Option<Option<(Option<u128>, u64)>>,
+}
+
+impl Counts<'_> {
+    fn of(&mut self, bound: &Bound) -> Option<(Option<u128>, u64)> {
+        let sees_reads = || self.trace.events().any(|event| event.op.reads() && bound.sees(&event));
+        if self.model == Model::Reads && self.trace.len() < self.most && sees_reads() {
+            let counted = whole_seen(self.trace, self.model, &|event| bound.sees(event), self.most);
+            return counted.map(|whole| (whole.runs, whole.cuts() as u64));
+        }
+        *self.without_reads.get_or_insert_with(|| {
+            let counted = whole(self.trace, self.model, self.most);
+            counted.map(|whole| (whole.runs, whole.cuts() as u64))
+        })
+    }
 }
 
 /// Looks for complete runs that end badly because of values that change, and says what came of it.
@@ -240,16 +264,20 @@ fn tell(
     let runs = counts.and_then(|(runs, _)| runs);
     let cuts = counts.map(|(_, cuts)| cuts);
     let sentence = match verdict {
-        PropertyVerdict::Holds => match (runs, cuts) {
-            (Some(runs), Some(cuts)) => {
-                let all = match runs {
-                    1 => "the only reordering".to_owned(),
-                    runs => format!("all {} reorderings", grouped(runs)),
-                };
-                format!("holds in {all} of this run ({}, {examined} examined)", plural(cuts.into(), "cut"))
-            }
-            _ => format!("holds in all reorderings of this run ({examined} examined)"),
-        },
+        PropertyVerdict::Holds => {
+            let all = match runs.filter(|_| cuts.is_some()) {
+                Some(1) => "the only reordering".to_owned(),
+                Some(runs) => format!("all {} reorderings", grouped(runs)),
+                None => "all reorderings".to_owned(),
+            };
+            let which = match model {
+                Model::Reads => "in which every read but a thread's last one keeps its writer",
+                _ => "of this run",
+            };
+            let cuts = cuts.filter(|_| runs.is_some());
+            let cuts = cuts.map_or_else(String::new, |cuts| format!("{}, ", plural(cuts.into(), "cut")));
+            format!("holds in {all} {which} ({cuts}{examined} examined)")
+        }
         PropertyVerdict::Broken if explored.is_complete() => format!("can be broken ({examined} examined)"),
         PropertyVerdict::Broken => format!("can be broken ({examined} examined, not all there are)"),
         PropertyVerdict::Incomplete => {
@@ -288,6 +316,17 @@ fn tell(
                 "{}: the write by {thread} at {place} (event {event}) carries no value, so it is not known after it",
                 watched.name
             ));
+        }
+    }
+    if verdict == PropertyVerdict::Unknown && model == Model::Reads {
+        for watched in bound.watched.iter().filter(|watched| watched.valueless.is_none()) {
+            let updates = |event: Event| matches!(event.op, Op::Update(x, _) if x == watched.variable);
+            if trace.events().any(updates) {
+                notes.push(format!(
+                    "{}: what an update writes is not known where it sees another write than in the recorded run",
+                    watched.name
+                ));
+            }
         }
     }
     if explored.visible == 0 {
@@ -338,7 +377,12 @@ fn findings(
                 Place { role: Role::Violation, thread: None, event: None, op: "final", object, location: None }
             }
         };
-        let steps = facts.steps.convert_run(trace, &way.schedule, way.event);
+        let read_anew = run.iter().filter(|done| done.changed.is_some()).map(|done| done.event.id);
+        let through: Vec<EventId> = way.event.into_iter().chain(read_anew).collect();
+        let steps = match way.event {
+            Some(_) => facts.steps.convert_run_through(trace, &way.schedule, &through),
+            None => facts.steps.convert_run(trace, &way.schedule, None),
+        };
         found.push(Finding {
             id: String::new(),
             kind: BugKind::Property,
@@ -361,29 +405,62 @@ fn findings(
     found
 }
 
+/// An event of a run that breaks a property, with the value it has there.
+#[derive(Clone, Copy)]
+struct Done {
+    event: Event,
+    /// If it reads another write than in the trace: which.
+    changed: Option<Writer>,
+}
+
+/// What a property's definition says of a run.
+fn judged(bound: &Bound, run: &[Done], complete: bool, assume: Assume) -> Outcome {
+    let events: Vec<Event> = run.iter().map(|done| done.event).collect();
+    evaluate_changed(bound, &events, &|at| run[at].changed.is_some(), complete, assume)
+}
+
 /// Replays a way by the checker and judges it by the reference semantics.
-fn checked(facts: &Facts<'_>, bound: &Bound, model: Model, way: &Broken) -> Result<Vec<Event>, String> {
-    let executed = facts.checker.replay(model, &way.schedule).map_err(|why| why.to_string())?;
-    let mut run: Vec<Event> = executed.iter().map(|&event| facts.trace.event(event)).collect();
+fn checked(facts: &Facts<'_>, bound: &Bound, model: Model, way: &Broken) -> Result<Vec<Done>, String> {
+    let trace = facts.trace;
+    let executed = facts.checker.replay_for_property(model, &way.schedule).map_err(|why| why.to_string())?;
+    let unknown = |writer: EventId| executed.iter().any(|done| done.event == writer && done.changed.is_some());
+    let done = |&Executed { event, changed }: &Executed| {
+        let mut event = trace.event(event);
+        match changed {
+            None => {}
+            // Not what it recorded: what the variable holds, or, for an update, nobody knows what.
+            _ if event.op.writes() => event.value = None,
+            Some(Writer::Event(writer)) if unknown(writer) => event.value = None,
+            Some(Writer::Event(writer)) => {
+                event.value = trace.value(writer).or_else(|| bound.written(&trace.event(writer)));
+            }
+            Some(Writer::Init) => {
+                let watched = bound.watched.iter().find(|watched| Some(watched.variable) == event.op.variable());
+                event.value = watched.map(|watched| watched.initial);
+            }
+        }
+        Done { event, changed }
+    };
+    let mut run: Vec<Done> = executed.iter().map(done).collect();
     if model == Model::Values {
         let numbers = facts.checker.numbers(&way.schedule).map_err(|why| why.to_string())?;
         let mut numbers = numbers.iter().peekable();
-        for event in &mut run {
+        for Done { event, .. } in &mut run {
             if let Some(numbers) = numbers.next_if(|numbers| numbers.event == event.id) {
                 event.value = if event.op.writes() { numbers.written } else { numbers.read };
             }
         }
     }
-    let complete = run.len() == facts.trace.len();
+    let complete = run.len() == trace.len() && run.iter().all(|done| done.changed.is_none());
     let expected = if way.event.is_some() { run.len() - 1 } else { run.len() };
-    match evaluate(bound, &run, complete, Assume::Zero) {
-        Outcome::Broken(at) if at == expected && run.get(at).map(|event| event.id) == way.event => Ok(run),
+    match judged(bound, &run, complete, Assume::Zero) {
+        Outcome::Broken(at) if at == expected && run.get(at).map(|done| done.event.id) == way.event => Ok(run),
         other => Err(format!("by definition, {other:?}")),
     }
 }
 
 /// Which values, at which step, in which thread.
-fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Event]) -> Violated {
+fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Done]) -> Violated {
     let names = trace.names();
     let who = |event: &Event| names.thread(event.thread).to_owned();
     let deed = |event: &Event| {
@@ -406,16 +483,17 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Event]) -> Violate
         });
         each.collect::<Vec<_>>().join(", ")
     };
-    let seen: Vec<&Event> = run.iter().filter(|event| bound.sees(event)).collect();
+    let seen: Vec<&Done> = run.iter().filter(|done| bound.sees(&done.event)).collect();
     let mut before = state(&holds);
-    for event in &seen {
+    for Done { event, changed } in &seen {
         before = state(&holds);
         if event.op.writes()
             && let Some(slot) = bound.watched.iter().position(|w| Some(w.variable) == event.op.variable())
         {
-            holds[slot] = (bound.written(event), Some(**event));
+            holds[slot] = (bound.written(event).filter(|_| changed.is_none()), Some(*event));
         }
     }
+    let seen: Vec<&Event> = seen.into_iter().map(|done| &done.event).collect();
     let mut text = match (way.event, seen.last()) {
         (Some(_), Some(last)) => {
             let step = format!("Step {} of this order", run.len());
@@ -438,8 +516,24 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Event]) -> Violate
     }
     let more = if seen.len() > LAST { "… → " } else { "" };
     text.push_str(&format!(" What it saw: {more}{}.", told.join(" → ")));
+    for Done { event, changed } in run {
+        let Some(writer) = changed else { continue };
+        let sees = match writer {
+            Writer::Init => "the initial value".to_owned(),
+            Writer::Event(writer) => {
+                let writer = trace.event(*writer);
+                format!("what {} wrote at {}", who(&writer), names.location(writer.loc))
+            }
+        };
+        let place = event_place(trace, Role::Violation, event.id);
+        let what = format!("{}'s {} {} at {}", who(event), place.op, place.object, names.location(event.loc));
+        text.push_str(&format!(
+            " {what} sees {sees}, not what it saw in the recorded run: {} stops there, as what it does next is not known.",
+            who(event)
+        ));
+    }
     let complete = way.event.is_none();
-    let assumes: Vec<String> = match evaluate(bound, run, complete, Assume::Nothing) {
+    let assumes: Vec<String> = match judged(bound, run, complete, Assume::Nothing) {
         Outcome::Broken(_) => Vec::new(),
         _ => bound.assumed().map(|watched| watched.name.clone()).collect(),
     };

@@ -142,6 +142,11 @@ impl InputSteps {
         self.steps(trace, schedule, &at_end, access.as_slice())
     }
 
+    /// The steps of a run through these events, whether or not other parts of their input events are in it.
+    pub fn convert_run_through(&self, trace: &Trace, schedule: &Schedule, executed: &[EventId]) -> Vec<Step> {
+        self.steps(trace, schedule, &vec![None; self.program.len()], executed)
+    }
+
     fn steps(&self, trace: &Trace, schedule: &Schedule, at_end: &[Option<u32>], executed: &[EventId]) -> Vec<Step> {
         let threads = self.program.len();
         let before = |e: EventId| {

@@ -1,7 +1,7 @@
 //! The worked examples of Sen, Roşu and Agha, and what their definitions must give, exactly.
 
 use portent_order::{Model, brute};
-use portent_predict::lattice::{Bounds, draw::Drawing, explore, whole};
+use portent_predict::lattice::{Bounds, draw::Drawing, explore, whole, whole_seen};
 use portent_predict::{Control, Prediction, PropertyOptions, PropertyVerdict, check_properties};
 use portent_spec::{Assume, Bound, Compiled, Outcome, Scope, evaluate, parse};
 use portent_trace::{Event, EventId, Trace};
@@ -102,9 +102,127 @@ fn what_holds_is_said_with_the_number_of_reorderings() {
     let found = predict(&trace, "initial permit = 0, landing = 0\nproperty small: always permit < 2", 100);
     let told = &found.properties[0];
     assert_eq!(told.verdict, PropertyVerdict::Holds);
-    assert!(told.sentence.starts_with("holds in all 3 reorderings of this run (8 cuts, "), "{}", told.sentence);
+    let says = "holds in all 3 reorderings in which every read but a thread's last one keeps its writer (8 cuts, ";
+    assert!(told.sentence.starts_with(says), "{}", told.sentence);
     assert!(told.notes.is_empty());
     assert!(found.incomplete.is_empty());
+}
+
+/// T2 can read x before T1 writes it, as the finding about nondeterminism says.
+const FIRST_READ: &str = "T1|w(x)|a.c:1|1\nT2|r(x)|a.c:2|1\n";
+
+#[test]
+fn a_property_about_what_a_read_sees_held_though_the_read_could_see_the_initial_value() {
+    let trace = Trace::from_std(FIRST_READ).unwrap();
+    let found = predict(&trace, "initial x = 0\nproperty a: always (read(x) -> x != 0)", 100);
+    assert_eq!(found.properties[0].verdict, PropertyVerdict::Broken, "{}", found.properties[0].sentence);
+    assert!(found.errors.is_empty(), "{:?}", found.errors);
+    let finding = &found.findings[0];
+    assert_eq!((finding.places[0].event, finding.evidence.name()), (Some(1), "predicted"));
+    let steps: Vec<(&str, u64)> =
+        finding.witness.as_ref().unwrap().steps.iter().map(|s| (trace.names().thread(s.thread), s.events)).collect();
+    assert_eq!(steps, [("T2", 1)]);
+    let explanation = &finding.property.as_ref().unwrap().explanation;
+    assert_eq!(
+        explanation,
+        "Step 1 of this order, T2's read x = 0 at a.c:2, breaks it. Before it: x = 0 (as it started). After it: x = 0 (as \
+         it started). What it saw: T2 read x = 0. T2's read x at a.c:2 sees the initial value, not what it saw in the \
+         recorded run: T2 stops there, as what it does next is not known."
+    );
+    // Both orders are reorderings; in neither is x negative.
+    let found = predict(&trace, "initial x = 0\nproperty a: always (read(x) -> x >= 0)", 100);
+    let told = &found.properties[0];
+    let says = "holds in all 2 reorderings in which every read but a thread's last one keeps its writer (4 cuts, ";
+    assert!(told.sentence.starts_with(says), "{}", told.sentence);
+    assert_eq!((told.runs, told.cuts), (Some(2), Some(4)));
+}
+
+#[test]
+fn nothing_comes_after_a_read_that_sees_another_write() {
+    // T2 would say y = 1 only because it read x = 1.
+    let trace = Trace::from_std("T1|w(x)|1|1\nT2|r(x)|2|1\nT2|w(y)|3|1\n").unwrap();
+    let verdict = |source: &str| predict(&trace, source, 100).properties[0].verdict;
+    assert_eq!(verdict("property p: always (y == 1 -> x == 1)"), PropertyVerdict::Holds);
+    assert_eq!(verdict("property p: never ((read(x) & (x == 0)) . write(y))"), PropertyVerdict::Holds);
+    assert_eq!(verdict("property p: never ((read(x) & (x == 0)) . write(x))"), PropertyVerdict::Broken);
+    // A run with such a read is no complete run.
+    assert_eq!(verdict("property p: never (read(x) . write(x) . end)"), PropertyVerdict::Holds);
+}
+
+#[test]
+fn who_stopped_at_a_read_went_on_with_what_others_waited_for() {
+    // T1 reads y only after T0 wrote it, which T0 does not if its update comes after T1's write.
+    let trace = "T0|u(x)|1|0\nT0|w(y)|2|2\nT1|w(x)|3|1\nT1|r(y)|4|2\nT1|r(x)|5|1\n";
+    let trace = Trace::from_std(trace).unwrap();
+    let found = predict(&trace, "property p: never (read(x) . (!write(x))+)", 100);
+    assert_eq!(found.properties[0].verdict, PropertyVerdict::Holds);
+    assert!(found.errors.is_empty(), "{:?}", found.errors);
+}
+
+#[test]
+fn final_is_about_runs_in_which_every_read_keeps_its_writer() {
+    // Could T2 read x last of all, y would be 2 in the end.
+    let trace = "T1|w(x)|1|1\nT2|w(y)|2|2\nT2|r(x)|3|1\nT1|w(x)|4|3\nT1|w(y)|5|1\n";
+    let trace = Trace::from_std(trace).unwrap();
+    for source in ["property p: final y == 1", "property p: final (once read(x) -> y == 1)"] {
+        assert_eq!(predict(&trace, source, 100).properties[0].verdict, PropertyVerdict::Holds, "{source}");
+    }
+}
+
+#[test]
+fn who_stops_at_a_read_that_sees_another_write_keeps_its_locks() {
+    let trace = "T1|w(x)|1|1\nT2|acq(l)|2\nT2|r(x)|3|1\nT2|rel(l)|4\nT3|acq(l)|5\nT3|rel(l)|6\n";
+    let trace = Trace::from_std(trace).unwrap();
+    let verdict = |source: &str| predict(&trace, source, 100).properties[0].verdict;
+    assert_eq!(verdict("property p: never (read(x) & (x == 0))"), PropertyVerdict::Broken);
+    let by_t3 = "(acquire(l) & by(T3))";
+    assert_eq!(
+        verdict(&format!("property p: never ((read(x) & (x == 0)) . write(x)? . {by_t3})")),
+        PropertyVerdict::Holds
+    );
+    assert_eq!(verdict(&format!("property p: never ({by_t3} . _* . (read(x) & (x == 0)))")), PropertyVerdict::Broken);
+}
+
+#[test]
+fn what_an_update_writes_that_sees_another_write_is_not_known() {
+    let trace = Trace::from_std("T1|w(n)|1|1\nT2|u(n)|2|2\nT3|r(n)|3|2\n").unwrap();
+    let of = |source: &str| predict(&trace, source, 100);
+    // Whatever it writes, it came first.
+    let found = of("initial n = 0\nproperty p: never (update(n) . write(n))");
+    assert_eq!(found.properties[0].verdict, PropertyVerdict::Broken);
+    assert!(found.errors.is_empty(), "{:?}", found.errors);
+    // It may write 1, as the program counts, or anything.
+    let found = of("initial n = 0\nproperty p: always (update(n) -> n == 2)");
+    assert_eq!(found.properties[0].verdict, PropertyVerdict::Unknown, "{}", found.properties[0].sentence);
+    assert!(
+        found.properties[0].notes.iter().any(|note| note.contains("what an update writes")),
+        "{:?}",
+        found.properties[0].notes
+    );
+    // T3 keeps its read only of what T2 wrote after it saw T1's write.
+    let found = of("initial n = 0\nproperty p: never (update(n) . read(n) . write(n))");
+    assert_eq!(found.properties[0].verdict, PropertyVerdict::Broken, "T3's read sees anything, too");
+    let trace = Trace::from_std("T1|w(n)|1|1\nT2|u(n)|2|2\nT3|r(n)|3|2\nT3|w(z)|4|1\n").unwrap();
+    let found = predict(&trace, "property p: never (update(n) . write(z) . (write(n) & by(T1)))", 100);
+    assert_eq!(found.properties[0].verdict, PropertyVerdict::Holds);
+}
+
+#[test]
+fn sync_lets_every_read_see_anything_and_says_nothing_of_writers() {
+    let trace = Trace::from_std(FIRST_READ).unwrap();
+    let bound = bind(&trace, "initial x = 0\nproperty a: always (read(x) -> x >= 0)");
+    let found = check_properties(&trace, &[bound], &PropertyOptions::of(Model::Sync), &Control::default());
+    assert!(found.properties[0].sentence.starts_with("holds in all 2 reorderings of this run (4 cuts, "));
+}
+
+#[test]
+fn the_picture_has_the_read_that_sees_another_write() {
+    let trace = Trace::from_std(FIRST_READ).unwrap();
+    let bound = bind(&trace, "property a: always (read(x) -> x != 0)");
+    let counted = whole_seen(&trace, Model::Reads, &|event| bound.sees(event), 1000).unwrap();
+    let dot = Drawing::new(&trace, &counted, "a", Some(&[EventId::new(1)])).dot();
+    assert!(dot.contains("label=\"T2: read x (another write)\", color=red"), "{dot}");
+    assert!(dot.contains("label=\"T2: read x=1\", color=black"), "{dot}");
 }
 
 #[test]

@@ -102,11 +102,13 @@ impl Scene {
         scene
     }
 
-    /// The writers that the goal's reads see in the breaking order.
+    /// The writers that the goal's reads see in the breaking order, and those that a broken property saw.
     fn add_what_reads_see(&mut self, run: &Run, story: &Story, begin: usize, tail: &[EventId]) {
         let trace = &*run.trace;
         let order = Sequence { events: tail.to_vec(), ..Sequence::default() };
-        for &(_, event) in story.goals.iter().filter(|(_, event)| trace.op(*event).reads()) {
+        let watched = story.finding.property.iter().flat_map(|property| property.saw.iter().copied());
+        let watched = story.goals.iter().map(|(_, event)| *event).chain(watched);
+        for event in watched.filter(|event| trace.op(*event).reads()) {
             let Some(variable) = trace.op(event).variable() else { continue };
             if !tail.contains(&event) {
                 continue;

@@ -288,6 +288,10 @@ impl Bound {
         let slot = *self.slots.get(&event.op.variable()?)?;
         Some((slot, event.value.or_else(|| self.inferred.get(&event.id).copied())))
     }
+    /// The same for a reading event that sees another write than in the trace: nobody knows what an update then writes.
+    pub(crate) fn changed_change(&self, event: &Event) -> Option<(usize, Option<i64>)> {
+        self.change(event).map(|(slot, _)| (slot, None))
+    }
     /// The value that an event writes to a watched variable, if that is known.
     pub fn written(&self, event: &Event) -> Option<i64> {
         self.change(event).and_then(|(_, value)| value)

@@ -165,7 +165,17 @@ impl Monitor for Compiled {
     }
 
     fn letter(&mut self, event: &Event) -> Option<Letter> {
-        self.bound.sees(event).then(|| self.letters.letter(&self.bound, event, &mut self.values))
+        self.bound.sees(event).then(|| {
+            let change = self.bound.change(event);
+            self.letters.letter(&self.bound, event, change, &mut self.values)
+        })
+    }
+
+    fn changed_letter(&mut self, event: &Event) -> Option<Letter> {
+        self.bound.sees(event).then(|| {
+            let change = self.bound.changed_change(event);
+            self.letters.letter(&self.bound, event, change, &mut self.values)
+        })
     }
 
     fn step(&self, state: &mut [u64], letter: Letter) -> Judgement {

@@ -2,7 +2,8 @@
 //!
 //! It shares nothing with the compiled monitors but the parser and the meaning of names, and judges every witness before
 //! it is reported. Moment 0 is before the first event; moment i is after the i-th event that the property sees. A formula
-//! is a column of truths over all moments, by its definition; a sequence matches a part of the run if it does by the
+//! is a column of truths over all moments, by its definition (`start` and `end` are changes from the moment before, so both
+//! are false at moment 0, as in Havelund and Roşu); a sequence matches a part of the run if it does by the
 //! definition of its operators on all ways to cut that part. (Of runs with more than 400 such events only the end is judged
 //! against sequences: the time grows with the fourth power.)
 
@@ -44,16 +45,28 @@ struct Run<'a> {
 
 /// What `run` does to a property; `complete` says whether it is a complete run, whose end means something.
 pub fn evaluate(bound: &Bound, run: &[Event], complete: bool, assume: Assume) -> Outcome {
+    evaluate_changed(bound, run, &|_| false, complete, assume)
+}
+
+/// The same for a run in which the events with these numbers read another write than in the trace: what an update among
+/// them writes is not known.
+pub fn evaluate_changed(
+    bound: &Bound,
+    run: &[Event],
+    is_changed: &dyn Fn(usize) -> bool,
+    complete: bool,
+    assume: Assume,
+) -> Outcome {
     let seen: Vec<(usize, &Event)> = run.iter().enumerate().filter(|(_, event)| bound.sees(event)).collect();
     let initial = bound.watched.iter().map(|watched| match (watched.known, assume) {
         (Known::Assumed, Assume::Nothing) => None,
         _ => Some(watched.initial),
     });
     let mut values: Vec<Vec<Option<i64>>> = vec![initial.collect()];
-    for (_, event) in &seen {
+    for (at, event) in &seen {
         let mut now = values[values.len() - 1].clone();
         if let Some((slot, value)) = bound.change(event) {
-            now[slot] = value;
+            now[slot] = value.filter(|_| !is_changed(*at));
         }
         values.push(now);
     }

@@ -21,6 +21,32 @@ pub fn random_property(seed: u64, names: &Names) -> String {
     format!("{initial}property p: {body}\n")
 }
 
+/// A property, `p`, that asks about what is read, if there is a variable at all.
+pub fn random_read_property(seed: u64, names: &Names) -> String {
+    if names.count(ObjectClass::Variable) == 0 {
+        return random_property(seed, names);
+    }
+    let mut lots = Lots { state: seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x2545_f491_4f6c_dd1d, names };
+    let word = ["read", "read", "read", "access", "update"][lots.below(5)];
+    let x = lots.name(ObjectClass::Variable);
+    let read = format!("{word}({x})");
+    let about = if lots.below(2) == 0 {
+        format!("({x} {} {})", ["==", "!=", "<"][lots.below(3)], lots.below(3))
+    } else {
+        lots.formula(1)
+    };
+    let body = match lots.below(8) {
+        0 | 1 => format!("always ({read} -> {about})"),
+        2 => format!("never ({read} & {about})"),
+        3 => format!("always ({} -> once ({read} & {about}))", lots.formula(1)),
+        4 => format!("always ({} -> !({about} since {read}))", lots.formula(0)),
+        5 => format!("never ({read} . {})", lots.sequence(1)),
+        6 => format!("never ({} . ({read} & ({})))", lots.class(), lots.comparison()),
+        _ => format!("never (({read} & ({})) . {} . {})", lots.comparison(), lots.class(), lots.class()),
+    };
+    format!("property p: {body}\n")
+}
+
 struct Lots<'n> {
     state: u64,
     names: &'n Names,

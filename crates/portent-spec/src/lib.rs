@@ -36,6 +36,6 @@ pub use ast::{Property, PropertyFile};
 pub use bind::{Bound, Known, Scope, Watched};
 pub use compile::{Compiled, TooLarge};
 pub use diagnostic::Diagnostic;
-pub use evaluate::{Assume, Outcome, evaluate};
+pub use evaluate::{Assume, Outcome, evaluate, evaluate_changed};
 pub use monitor::{Judgement, Letter, Monitor};
 pub use parse::parse;

@@ -53,6 +53,11 @@ pub trait Monitor {
     fn start(&self, state: &mut [u64]);
     /// What an event means; `None` if the monitor does not see it. Asked once for each event.
     fn letter(&mut self, event: &Event) -> Option<Letter>;
+    /// What an event that reads means where it sees another write than in the trace, and is the last of its thread: what
+    /// it recorded is not what it reads, and not what an update writes. Asked once for each such event that is seen.
+    fn changed_letter(&mut self, event: &Event) -> Option<Letter> {
+        self.letter(&Event { value: None, ..*event })
+    }
     /// Takes an event into account. States must be equal wherever the future is.
     fn step(&self, state: &mut [u64], letter: Letter) -> Judgement;
     /// What it says when a complete run ends here.

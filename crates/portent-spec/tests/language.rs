@@ -127,3 +127,32 @@ fn what_is_too_large_says_so() {
     let many: Vec<String> = (0..11).map(|i| format!("(write(x) & (x == {i}))")).collect();
     assert!(refused(&format!("property p: never ({})", many.join(" . "))).contains("kinds of event apart"));
 }
+
+#[test]
+fn start_and_end_are_changes_so_nothing_starts_or_ends_before_the_first_event() {
+    use portent_spec::{Assume, Judgement, Monitor, Outcome, evaluate};
+    let trace = Trace::from_std("T1|w(x)|1|0\nT1|w(x)|2|1\nT1|w(x)|3|0\n").unwrap();
+    let run: Vec<portent_trace::Event> = trace.events().collect();
+    // What the page, the definition and the monitor say of each: broken after how many events, if at all.
+    let cases = [
+        ("always !once start(x == 0)", Some(3)),
+        ("always !once start(x >= 0)", None),
+        ("always !once end(x == 0)", Some(2)),
+        ("always !once end(x < 0)", None),
+        ("always ![start(x == 0), x == 1)", Some(3)),
+        ("always ![x == 0, start(x == 0))", Some(1)),
+        ("always (start(x == 0) <-> (x == 0 & prev x != 0))", None),
+        ("always prev !start(x == 0)", None),
+    ];
+    for (text, expected) in cases {
+        let file = parse(&format!("initial x = 0\nproperty p: {text}")).unwrap();
+        let bound = &Bound::all(&file, &Scope::of(&trace)).unwrap()[0];
+        let by_definition = evaluate(bound, &run, true, Assume::Zero);
+        assert_eq!(by_definition, expected.map_or(Outcome::Holds, |count| Outcome::Broken(count - 1)), "{text}");
+        let mut monitor = Compiled::new(bound).unwrap();
+        let mut state = vec![0; monitor.words()];
+        monitor.start(&mut state);
+        let mut bad = |event| monitor.letter(event).is_some_and(|l| monitor.step(&mut state, l) == Judgement::Bad);
+        assert_eq!(run.iter().position(&mut bad).map(|at| at + 1), expected, "{text}");
+    }
+}

@@ -62,6 +62,8 @@ pub(crate) struct Ask {
     pub(crate) refute: bool,
     /// The model that schedules must be accepted in, if any are looked for.
     pub(crate) show: Option<Model>,
+    /// Whether only short slices are looked at.
+    pub(crate) quick: bool,
     pub(crate) effort: Effort,
 }
 
@@ -118,7 +120,9 @@ impl<'a, 't> Causal<'a, 't> {
             return if ask.refute { Answer::Refuted } else { Answer::Undecided };
         };
         let (needed, closed) = self.upper(&question);
-        for size in SIZES.into_iter().filter(|&size| size < self.reach).chain([self.reach]) {
+        for size in self.sizes(ask) {
+            let started = std::time::Instant::now();
+            let _g = scopeguard(goal, size, started);
             let Some(bounds) = self.bounds(&question, &needed, size) else { continue };
             let events = self.events(&bounds);
             let all = bounds.from.iter().all(|&from| from == 0);
@@ -145,13 +149,20 @@ impl<'a, 't> Causal<'a, 't> {
         self.with_everything(goal, &question, ask, tiers)
     }
 
+    /// Events of the slices to look at, one after the other.
+    fn sizes(&self, ask: Ask) -> impl Iterator<Item = usize> + use<> {
+        let reach = self.reach;
+        let last = Some(reach).filter(|&reach| !ask.quick || reach <= SIZES[0]);
+        SIZES.into_iter().filter(move |&size| size < reach).chain(last)
+    }
+
     /// The last resort, and the only one where it takes the rest of the trace: all that may happen, if it is not too much.
     fn with_everything(&self, goal: &Goal, question: &Question, ask: Ask, tiers: &mut Tiers) -> Answer {
         let to: Vec<u32> = match question.to_the_end {
             true => (0..self.threads()).map(|t| self.program(t).len() as u32).collect(),
             false => self.with_stops(question, question.limits.clone()),
         };
-        for size in SIZES.into_iter().filter(|&size| size < self.reach).chain([self.reach]) {
+        for size in self.sizes(ask) {
             let Some(bounds) = self.bounds(question, &to, size) else { continue };
             let all = bounds.from.iter().all(|&from| from == 0);
             if !all && !question.to_the_end {
@@ -418,3 +429,7 @@ impl<'a, 't> Causal<'a, 't> {
         schedule
     }
 }
+
+struct G(String, usize, std::time::Instant);
+impl Drop for G { fn drop(&mut self) { eprintln!("DBG {} {} {}", self.1, self.2.elapsed().as_micros(), self.0); } }
+fn scopeguard(goal: &Goal, size: usize, started: std::time::Instant) -> G { G(format!("{goal:?}"), size, started) }

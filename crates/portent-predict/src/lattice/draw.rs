@@ -2,7 +2,7 @@
 //!
 //! Levels run from top to bottom. The observed run is bold, the violating path red; what no complete run has is grey.
 
-use super::whole::Whole;
+use super::whole::{Edge, Whole};
 use portent_trace::{EventId, Op, Trace};
 use std::fmt::Write;
 
@@ -40,15 +40,18 @@ impl<'a> Drawing<'a> {
         Drawing { trace, whole, observed: path(&observed), violating, title: title.to_owned() }
     }
 
-    fn event(&self, event: EventId) -> String {
-        let trace = self.trace;
+    fn event(&self, edge: &Edge) -> String {
+        let (trace, event) = (self.trace, edge.event);
         let object = match trace.op(event) {
             Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => trace.variable_name(x).into_owned(),
             Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).to_owned(),
             Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).to_owned(),
             _ => String::new(),
         };
-        let value = trace.value(event).map_or_else(String::new, |value| format!("={value}"));
+        let value = match trace.value(event) {
+            _ if edge.is_changed => " (another write)".to_owned(),
+            value => value.map_or_else(String::new, |value| format!("={value}")),
+        };
         format!("{}: {} {object}{value}", trace.names().thread(trace.thread(event)), trace.op(event).name())
             .trim_end()
             .to_owned()
@@ -90,7 +93,7 @@ impl<'a> Drawing<'a> {
                 "gray60"
             };
             let pen = if self.observed[at] { 2.5 } else { 1.0 };
-            let label = quoted(&self.event(edge.event));
+            let label = quoted(&self.event(edge));
             let _ = writeln!(
                 text,
                 "  n{} -> n{} [label={label}, color={colour}, fontcolor={colour}, penwidth={pen}, fontsize=10];",
@@ -103,7 +106,7 @@ impl<'a> Drawing<'a> {
     /// As SVG: nodes of a level beside each other, sorted by where their predecessors are.
     pub fn svg(&self) -> String {
         const ROW: f64 = 104.0;
-        let label_width = self.whole.edges.iter().map(|edge| self.event(edge.event).chars().count()).max().unwrap_or(8);
+        let label_width = self.whole.edges.iter().map(|edge| self.event(edge).chars().count()).max().unwrap_or(8);
         let node_width = 16.0 + 7.0 * self.whole.nodes.first().map_or(3, |n| self_len(&n.positions)) as f64;
         let column = (label_width as f64 * 8.0 + 20.0).max(node_width + 24.0);
         let levels = self.whole.nodes.iter().map(|node| node.level).max().unwrap_or(0) + 1;
@@ -169,7 +172,7 @@ impl<'a> Drawing<'a> {
                 text,
                 "<text x=\"{lx:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\" fill=\"{colour}\"{weight} stroke=\"#fff\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
                 ly + 4.0,
-                escaped(&self.event(edge.event))
+                escaped(&self.event(edge))
             );
         }
         for (at, node) in self.whole.nodes.iter().enumerate() {

@@ -1,11 +1,12 @@
 //! The lattice, level by level (Sen et al., §6, corrected: SEMANTICS §4 and §6).
 //!
 //! A level holds the cuts with the same number of steps. Cuts are made by running one thread of a cut one step further and
-//! then everything that loses nothing when it runs at once; cuts that are equal in all that the future depends on are
+//! then everything that loses nothing when it runs at once. A read that the monitor sees may also run where it sees another
+//! write; its thread then stops for good ([`super::state`]). Cuts that are equal in all that the future depends on are
 //! one, and keep the way that deviates least from the observed order. Levels that are done are forgotten but for one link
 //! per cut, and links that lead nowhere any more are swept out.
 
-use super::plan::Plan;
+use super::plan::{Deed, Plan};
 use super::state::{Cut, Layout};
 use hashbrown::HashTable;
 use portent_spec::{Judgement, Letter, Monitor};
@@ -174,7 +175,9 @@ impl Explorer {
         for level in self.levels.iter().flatten() {
             for row in level.rows.chunks_exact(stride) {
                 self.layout.unpack(&row[..words], &mut self.cut);
-                least.iter_mut().zip(&self.cut.positions).for_each(|(least, &p)| *least = (*least).min(p));
+                // Who has stopped needs none of its steps any more.
+                let going = (0..threads).filter(|&t| !self.cut.is_stopped(t));
+                going.for_each(|t| least[t] = least[t].min(self.cut.positions[t]));
             }
         }
         least
@@ -182,7 +185,8 @@ impl Explorer {
 
     /// Makes room for threads and variables that were not there before.
     pub(super) fn make_room(&mut self, plan: &Plan, monitor_words: usize) {
-        if self.cut.positions.len() == plan.threads() && self.cut.memory.len() == plan.readers.len() {
+        let (threads, variables) = (self.cut.positions.len(), self.cut.memory.len());
+        if (threads, variables, self.layout.stopping) == (plan.threads(), plan.readers.len(), plan.stopping()) {
             return;
         }
         let wider = Layout::of(plan, monitor_words);
@@ -194,6 +198,7 @@ impl Explorer {
             cut.positions.resize(plan.threads(), 0);
             cut.notified.resize(plan.threads(), false);
             cut.memory.resize(plan.readers.len(), 0);
+            cut.stopped.resize(plan.room_for_stops(), 0);
         }
         self.row.resize(self.layout.words, 0);
         for level in levels.into_iter().flatten() {
@@ -205,6 +210,7 @@ impl Explorer {
                 };
                 start(&small.positions, &mut self.next.positions);
                 start(&small.memory, &mut self.next.memory);
+                start(&small.stopped, &mut self.next.stopped);
                 self.next.notified.fill(false);
                 self.next.notified[..small.notified.len()].copy_from_slice(&small.notified);
                 self.next.monitor.copy_from_slice(&small.monitor);
@@ -224,7 +230,7 @@ impl Explorer {
         let (words, stride) = (self.layout.words, self.layout.words + BEHIND);
         for row in level.rows.chunks_exact(stride) {
             self.layout.unpack(&row[..words], &mut self.cut);
-            if !(0..plan.threads()).all(|t| known(t, self.cut.positions[t])) {
+            if !(0..plan.threads()).all(|t| self.cut.is_stopped(t) || known(t, self.cut.positions[t])) {
                 return false;
             }
         }
@@ -310,7 +316,7 @@ impl Explorer {
         let mut soonest: Option<(EventId, usize)> = None;
         let threads = plan.threads();
         for t in 0..threads {
-            let Some(step) = plan.step(t, self.cut.positions[t]) else { continue };
+            let Some(step) = self.cut.next(plan, t) else { continue };
             let event = step.event.index() as u32;
             if event < earliest[0].0 {
                 earliest[1] = earliest[0];
@@ -327,16 +333,22 @@ impl Explorer {
             }
         }
         for t in 0..threads {
-            let Some(step) = plan.step(t, self.cut.positions[t]) else { continue };
-            if !self.cut.enabled(plan, t, step) || self.cut.too_early(plan, t, step) {
+            let Some(step) = self.cut.next(plan, t) else { continue };
+            let kept = self.cut.enabled(plan, t, step);
+            let letter = if kept { step.letter } else { self.cut.changed(plan, step) };
+            if kept && self.cut.too_early(plan, t, step) || !kept && letter.is_none() {
                 continue;
             }
             self.next.copy_from(&self.cut);
             let event = step.event;
             let ahead = earliest[0].1 != t && earliest[0].0 < event.index() as u32;
             let cost = cost + u32::from(ahead);
-            self.next.advance(plan, t, step);
-            let judgement = match step.letter {
+            if kept {
+                self.next.advance(plan, t, step);
+            } else {
+                self.next.stop(plan, t, step);
+            }
+            let judgement = match letter {
                 Some(letter) => self.memo.step(monitor, &mut self.next.monitor, letter),
                 None => Judgement::Good,
             };
@@ -351,11 +363,16 @@ impl Explorer {
                 }
                 Judgement::Good => {}
             }
+            // A changed read that leaves the monitor as it was leads nowhere that its thread, had it stopped before the
+            // read, would not be. (An update leaves an unknown value behind.)
+            if !kept && !matches!(step.deed, Deed::Update { .. }) && self.next.monitor == self.cut.monitor {
+                continue;
+            }
             if !plan.open_ended {
                 self.next.settle(plan, |_| ());
             }
             let code = plan.code(t, step);
-            self.insert(plan, link, code, cost, observed && soonest.is_some_and(|(_, first)| first == t));
+            self.insert(plan, link, code, cost, kept && observed && soonest.is_some_and(|(_, first)| first == t));
         }
     }
 

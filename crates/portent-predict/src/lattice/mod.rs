@@ -4,7 +4,8 @@
 //! exact: the answer is that of enumerating all reorderings, unless a level had to be narrowed, which is said. Deviations
 //! from the paper, which is wrong in places (SEMANTICS §6): what a variable holds is part of a cut instead of counters of
 //! atomic sets; reads of initial values are kept; locks are locks, not variables; prefixes that no complete run has are
-//! explored too. Values that a trace does not carry are unknown, and so is then the answer.
+//! explored too; so are, in `reads`, those in which the last executed read of a thread, if the property sees it, sees
+//! another write ([`state`]). Values that a trace does not carry are unknown, and so is then the answer.
 
 pub mod draw;
 mod explore;
@@ -24,7 +25,7 @@ use portent_trace::{EventId, Trace};
 use slice::{Detail, slice};
 
 pub use online::{Followed, follow};
-pub use whole::{Edge, Node, Whole, whole};
+pub use whole::{Edge, Node, Whole, whole, whole_seen};
 
 /// How to explore.
 #[derive(Clone, Copy, Debug)]

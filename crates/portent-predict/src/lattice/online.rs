@@ -3,7 +3,7 @@
 //! A level is finished only when the next event of every live thread is known; a thread is live from the moment the
 //! source knows its name. Nothing is sliced, as what the future needs is not known: what every variable holds is kept
 //! for ever (an atomic set that looks complete may have another read: SEMANTICS §6), and every event that could constrain
-//! another is a step. A notify waits until everybody who slept when it came has gone on, as only then is it known
+//! another is a step. Who stops at a changed read ([`super::state`]) is waited for no longer. A notify waits until everybody who slept when it came has gone on, as only then is it known
 //! whom it woke. What cannot be followed: an `ntf` that turns out to be a `wai`'s, and threads that begin late without a
 //! fork, which should have been there from the start; the answer is then incomplete.
 
@@ -149,6 +149,7 @@ impl Follower {
         while self.plan.steps.len() < threads.min(1 << WHO) {
             self.plan.steps.push(Vec::new());
             self.plan.base.push(0);
+            self.plan.stops.push(false);
             self.plan.held.push(vec![0]);
             self.events.push(0);
             self.idle.push(0);
@@ -267,7 +268,11 @@ impl Follower {
         self.steps += 1;
         let needs = (needs_from, self.plan.needs.len() as u32);
         let before = std::mem::take(&mut self.idle[t]);
-        self.plan.steps[t].push(Step { event: event.id, deed, letter, at_once: false, needs, before });
+        // What a read sees that the monitor sees may be another write: see `super::state`.
+        let reads = matches!(deed, Deed::Read { .. } | Deed::Update { .. });
+        let changed = letter.filter(|_| reads).and_then(|_| monitor.changed_letter(event));
+        self.plan.stops[t] |= changed.is_some();
+        self.plan.steps[t].push(Step { event: event.id, deed, letter, changed, at_once: false, needs, before });
         let held = &mut self.held[t];
         match deed {
             Deed::Acquire { lock, mode } => {

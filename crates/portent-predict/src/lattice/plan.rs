@@ -1,14 +1,15 @@
 //! What a lattice walks over: for each thread, the steps that matter, each with what it needs and what it does.
 //!
 //! Events that need nothing and change nothing that anybody cares about are no steps: they happen as soon as they can,
-//! which is when the step before them has.
+//! which is when the step before them has, unless its thread has stopped there.
 
+use super::state::Cut;
 use portent_spec::Letter;
 use portent_trace::{EventId, Mode};
 
 /// A write of a variable among its writes: 0 is the initial value.
 pub(super) type Ordinal = u32;
-/// Nobody will read what the variable holds.
+/// Nobody will read what the variable holds, or nobody may: a changed update wrote it.
 pub(super) const UNREAD: Ordinal = u32::MAX;
 
 /// What a step does.
@@ -63,6 +64,8 @@ pub(super) struct Step {
     pub(super) deed: Deed,
     /// What the monitor sees.
     pub(super) letter: Option<Letter>,
+    /// What it sees if this is a read that sees another write, and the last step of its thread; `None` if it cannot be.
+    pub(super) changed: Option<Letter>,
     /// Whether running it as soon as it can loses nothing (SEMANTICS §4).
     pub(super) at_once: bool,
     /// What must have happened: a range of [`Plan::needs`].
@@ -74,7 +77,8 @@ pub(super) struct Step {
 /// Bits of a way's code that say who runs; those above say how many events that are no steps come first.
 pub(super) const WHO: u32 = 12;
 
-/// A thread's number among those of the plan, and how many of its steps must be done.
+/// A thread's number among those of the plan, and how many of its steps must be done: up to the event that is needed, or up to
+/// the step before it if it is none. It is never a changed read.
 pub(super) type Need = (u32, u32);
 
 /// A wait that a notify ends, if its thread stands between its sleep and its wake.
@@ -98,6 +102,8 @@ pub(super) struct Plan {
     /// For each thread and position, the set of locks held: a number in `sets`.
     pub(super) held: Vec<Vec<u32>>,
     pub(super) sets: Vec<Vec<(u32, Mode)>>,
+    /// For each thread, whether some step of it may be a changed read.
+    pub(super) stops: Vec<bool>,
     /// Locks that some failed try names.
     pub(super) tried: Vec<bool>,
     /// For each variable, whether the future is not known: what it holds must be remembered.
@@ -107,6 +113,14 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn threads(&self) -> usize {
         self.steps.len()
+    }
+    /// How many threads can stop at a changed read.
+    pub(super) fn stopping(&self) -> usize {
+        self.stops.iter().filter(|stops| **stops).count()
+    }
+    /// For how many threads a cut remembers that they have stopped: none, if none can.
+    pub(super) fn room_for_stops(&self) -> usize {
+        if self.stops.contains(&true) { self.stops.len() } else { 0 }
     }
     /// The step of a thread at a position.
     #[inline]
@@ -125,15 +139,20 @@ impl Plan {
     }
     #[inline]
     pub(super) fn held(&self, thread: usize, position: u32) -> &[(u32, Mode)] {
-        &self.sets[self.held[thread][(position - self.base[thread]) as usize] as usize]
+        &self.sets[self.set(thread, position) as usize]
+    }
+    /// The number of the set of locks that a thread holds at a position.
+    #[inline]
+    pub(super) fn set(&self, thread: usize, position: u32) -> u32 {
+        self.held[thread][(position - self.base[thread]) as usize]
     }
     #[inline]
     pub(super) fn needs(&self, step: &Step) -> &[Need] {
         &self.needs[step.needs.0 as usize..step.needs.1 as usize]
     }
     /// Whether somebody who has not read it yet will read what a write left.
-    pub(super) fn is_awaited(&self, variable: usize, ordinal: Ordinal, positions: &[u32]) -> bool {
-        self.open_ended
-            || self.readers[variable][ordinal as usize].iter().any(|&(t, last)| positions[t as usize] <= last)
+    pub(super) fn is_awaited(&self, variable: usize, ordinal: Ordinal, cut: &Cut) -> bool {
+        let will_read = |&(t, last): &Need| cut.positions[t as usize] <= last && !cut.is_stopped(t as usize);
+        self.open_ended || self.readers[variable][ordinal as usize].iter().any(will_read)
     }
 }

@@ -163,7 +163,8 @@ struct Use {
 }
 
 impl Roles {
-    pub(super) fn of(facts: &Facts<'_>, needed: &[u32]) -> Roles {
+    /// `may_change` says which variables have reads that may see another write.
+    pub(super) fn of(facts: &Facts<'_>, needed: &[u32], may_change: &[bool]) -> Roles {
         let trace = facts.trace;
         let threads = facts.program.len();
         let mut clocks = vec![vec![0u32; threads].into_boxed_slice(); threads];
@@ -261,9 +262,9 @@ impl Roles {
                 _ => {}
             }
         }
-        let variables = variables.into_iter().map(|seen| match seen {
+        let variables = variables.into_iter().zip(may_change).map(|(seen, &may_change)| match seen {
             Access { shared: false, .. } | Access { writes: 0, .. } | Access { kept_reads: 0, .. } => Role::None,
-            Access { ordered: true, .. } => Role::Ordered,
+            Access { ordered: true, .. } if !may_change => Role::Ordered,
             Access { guards: Some(guards), .. } if !guards.is_empty() => Role::Protected,
             _ => Role::Tracked,
         });

@@ -8,9 +8,16 @@
 //!    notifies without a wake.
 //! 3. **Ordered.** A variable whose every write comes, by program order, tokens and kept reads, after the write before it
 //!    and all its readers: a read then only has to wait for its writer. Likewise a lock whose scopes come one after the
-//!    other.
+//!    other. Not a variable with a read that the property sees.
 //! 4. **Protected.** A write of a variable that every access holds a common lock for may run at once: while its thread has
 //!    the lock nobody else can tell, and a thread that never goes on keeps everybody else out for ever.
+//!
+//! All four hold beside changed reads ([`super::state`]), because each of those is the last event of its thread and nobody
+//! may see what it writes: whatever else is executed has, by program order, tokens, notifies and writers of its reads, only
+//! kept events before it, so "comes after" means what it did. A changed read itself comes after the events of its own
+//! thread only, which is why no variable of such a read is *ordered*. If it is *protected*, the read has the lock too. If
+//! the read saw a write outside the *past* of what is visible, leaving that out makes it a kept read, which the property
+//! cannot tell from a changed one; nor an update, since all writes of a variable it compares are visible.
 
 use super::plan::{Deed, Notified, Ordinal, Plan, Step};
 use super::roles::{Facts, Role, Roles};
@@ -44,7 +51,22 @@ pub(super) enum Detail {
 /// Cuts a trace down to what a monitor can see.
 pub(super) fn slice(trace: &Trace, model: Model, monitor: &mut dyn Monitor, detail: Detail) -> Slice {
     let facts = Facts::new(trace, model);
-    let letters: Vec<Option<Letter>> = trace.events().map(|event| monitor.letter(&event)).collect();
+    let mut letters: Vec<Option<Letter>> = Vec::with_capacity(trace.len());
+    // Reads that may see another write, as the last step of their thread.
+    let mut changed: FxHashMap<EventId, Letter> = FxHashMap::default();
+    let mut may_change = vec![false; trace.variables()];
+    for event in trace.events() {
+        let letter = monitor.letter(&event);
+        letters.push(letter);
+        if letter.is_some()
+            && event.op.reads()
+            && model == Model::Reads
+            && let (Some(x), Some(letter)) = (event.op.variable(), monitor.changed_letter(&event))
+        {
+            changed.insert(event.id, letter);
+            may_change[x.index()] = true;
+        }
+    }
     let visible: Vec<bool> = letters.iter().map(Option::is_some).collect();
     let whole = detail == Detail::Everything || monitor.cares_about_end();
     let needed: Vec<u32> = match whole {
@@ -53,10 +75,10 @@ pub(super) fn slice(trace: &Trace, model: Model, monitor: &mut dyn Monitor, deta
     };
     let roles = match detail {
         Detail::Everything => Roles::everything(trace, model),
-        Detail::Sliced => Roles::of(&facts, &needed),
+        Detail::Sliced => Roles::of(&facts, &needed, &may_change),
     };
     let visible = visible.iter().filter(|seen| **seen).count() as u64;
-    let (plan, threads) = Builder::new(&facts, &roles, &needed, &letters, detail).build();
+    let (plan, threads) = Builder::new(&facts, &roles, &needed, &letters, &changed, detail).build();
     Slice { plan, threads, needed, program: facts.program, visible }
 }
 
@@ -66,6 +88,7 @@ struct Builder<'a, 't> {
     roles: &'a Roles,
     needed: &'a [u32],
     letters: &'a [Option<Letter>],
+    changed: &'a FxHashMap<EventId, Letter>,
     detail: Detail,
     plan: Plan,
     /// For each event of the slice, how many steps its thread has up to and including it.
@@ -81,6 +104,7 @@ impl<'a, 't> Builder<'a, 't> {
         roles: &'a Roles,
         needed: &'a [u32],
         letters: &'a [Option<Letter>],
+        changed: &'a FxHashMap<EventId, Letter>,
         detail: Detail,
     ) -> Self {
         let steps_at = needed.iter().map(|&needed| Vec::with_capacity(needed as usize)).collect();
@@ -89,6 +113,7 @@ impl<'a, 't> Builder<'a, 't> {
             roles,
             needed,
             letters,
+            changed,
             detail,
             plan: Plan::default(),
             steps_at,
@@ -189,6 +214,7 @@ impl<'a, 't> Builder<'a, 't> {
                 }
                 held.push(set);
             }
+            self.plan.stops.push(steps.iter().any(|step: &Step| step.changed.is_some()));
             self.plan.steps.push(steps);
             self.plan.held.push(held);
         }
@@ -301,6 +327,8 @@ impl<'a, 't> Builder<'a, 't> {
             Deed::Acquire { .. } | Deed::Busy { .. } | Deed::Sleep | Deed::Notify { .. } => false,
         };
         let at_once = self.detail == Detail::Sliced && letter.is_none() && harmless;
-        Step { event, deed, letter, at_once, needs, before: 0 }
+        let reads = matches!(deed, Deed::Read { .. } | Deed::Update { .. });
+        let changed = self.changed.get(&event).copied().filter(|_| reads);
+        Step { event, deed, letter, changed, at_once, needs, before: 0 }
     }
 }

@@ -1,11 +1,21 @@
 //! A cut, spread out for walking and packed for keeping.
 //!
 //! State (SEMANTICS §4): the position of every thread; for each tracked variable, which write it holds, as long as somebody
-//! will read that; for each sleeping thread, whether its notify came after its sleep; and the monitor's state. Packed, each
-//! takes as many bits as it can ever need.
+//! will read that; for each sleeping thread, whether its notify came after its sleep; for each thread, whether it has
+//! stopped for good at a changed read; and the monitor's state. Packed, each takes as many bits as it can ever need.
+//!
+//! # Changed reads
+//! In `reads`, the last executed read of each thread may see any write (SEMANTICS §3). So a thread whose next step reads,
+//! and cannot see the write that it saw in the trace, may make that step all the same, and stops there for good: what it
+//! would do next is not known. It keeps its locks. A read changes nothing; what an update then writes is not known, so no
+//! kept read may see it.
+//!
+//! Only steps that the monitor sees are ever made so (`Step::changed`). Where it does not see the event, the thread may as
+//! well stop before it: it holds the same locks there, everybody else can do what they could (without an unknown write in
+//! memory, rather more), and the monitor sees the same.
 
-use super::plan::{Deed, Plan, Step, UNREAD};
-use portent_spec::Monitor;
+use super::plan::{Deed, Need, Plan, Step, UNREAD};
+use portent_spec::{Letter, Monitor};
 use portent_trace::Mode;
 
 /// A cut, spread out.
@@ -16,6 +26,9 @@ pub(super) struct Cut {
     pub(super) memory: Vec<u32>,
     /// For each thread, whether it was notified while it slept.
     pub(super) notified: Vec<bool>,
+    /// For each thread that has stopped at a changed read, the number of the set of locks it holds, plus one; 0 for others.
+    /// Empty if no thread can stop so.
+    pub(super) stopped: Vec<u32>,
     pub(super) monitor: Vec<u64>,
 }
 
@@ -27,6 +40,7 @@ impl Cut {
             positions: vec![0; plan.threads()],
             memory: vec![0; plan.readers.len()],
             notified: vec![false; plan.threads()],
+            stopped: vec![0; plan.room_for_stops()],
             monitor: state,
         }
     }
@@ -34,26 +48,48 @@ impl Cut {
         self.positions.copy_from_slice(&other.positions);
         self.memory.copy_from_slice(&other.memory);
         self.notified.copy_from_slice(&other.notified);
+        self.stopped.copy_from_slice(&other.stopped);
         self.monitor.copy_from_slice(&other.monitor);
     }
     /// How many steps were made: every cut belongs to one level.
     pub(super) fn level(&self) -> u64 {
         self.positions.iter().map(|&p| u64::from(p)).sum()
     }
+    /// Whether every thread has done all it did in the trace, and every read sees what it saw there.
     pub(super) fn is_complete(&self, plan: &Plan) -> bool {
-        (0..plan.threads()).all(|t| self.positions[t] == plan.end(t))
+        (0..plan.threads()).all(|t| self.positions[t] == plan.end(t) && !self.is_stopped(t))
+    }
+    /// Whether a thread has stopped for good, at a changed read.
+    #[inline]
+    pub(super) fn is_stopped(&self, thread: usize) -> bool {
+        self.stopped.get(thread).is_some_and(|&set| set != 0)
+    }
+    /// The next step of a thread, unless it has none or has stopped.
+    #[inline]
+    pub(super) fn next<'p>(&self, plan: &'p Plan, thread: usize) -> Option<&'p Step> {
+        if self.is_stopped(thread) { None } else { plan.step(thread, self.positions[thread]) }
     }
 
     /// Whether another thread keeps `thread` from the lock.
     #[inline]
     fn is_held(&self, plan: &Plan, thread: usize, lock: u32, mode: Mode) -> bool {
-        (0..self.positions.len()).any(|t| {
-            t != thread && plan.held(t, self.positions[t]).iter().any(|&(l, m)| l == lock && m.conflicts_with(mode))
-        })
+        let held = |t: usize| match self.stopped.get(t) {
+            Some(&set) if set != 0 => &plan.sets[set as usize - 1],
+            _ => plan.held(t, self.positions[t]),
+        };
+        (0..self.positions.len())
+            .any(|t| t != thread && held(t).iter().any(|&(l, m)| l == lock && m.conflicts_with(mode)))
     }
     #[inline]
     fn has(&self, plan: &Plan, step: &Step) -> bool {
-        plan.needs(step).iter().all(|&(t, done)| self.positions[t as usize] >= done)
+        step.needs.0 == step.needs.1 || self.has_all(plan.needs(step))
+    }
+    // Apart, as most steps need nothing.
+    #[inline(never)]
+    fn has_all(&self, needs: &[Need]) -> bool {
+        // Who has stopped does not do what comes after its last step and is no step itself.
+        let done_by = |t: usize, done: u32| self.positions[t] >= done + u32::from(self.is_stopped(t));
+        needs.iter().all(|&(t, done)| done_by(t as usize, done))
     }
 
     /// Whether a thread can make its next step.
@@ -91,12 +127,30 @@ impl Cut {
         self.positions[thread] += 1;
     }
 
+    /// If a thread's next step is a read that would see another write, and that the monitor sees: what it sees then.
+    #[inline]
+    pub(super) fn changed(&self, plan: &Plan, step: &Step) -> Option<Letter> {
+        let letter = step.changed?;
+        let (Deed::Read { variable, from } | Deed::Update { variable, from, .. }) = step.deed else { return None };
+        (self.memory[variable as usize] != from && self.has(plan, step)).then_some(letter)
+    }
+
+    /// Makes a step that is a changed read, monitor aside: the thread stops.
+    #[cold]
+    pub(super) fn stop(&mut self, plan: &Plan, thread: usize, step: &Step) {
+        if let Deed::Update { variable, .. } = step.deed {
+            self.memory[variable as usize] = UNREAD;
+        }
+        self.stopped[thread] = plan.set(thread, self.positions[thread]) + 1;
+        self.positions[thread] += 1;
+    }
+
     /// Makes all steps that lose nothing when they are made at once, telling which threads made them.
     pub(super) fn settle(&mut self, plan: &Plan, mut tell: impl FnMut(usize)) {
         loop {
             let mut moved = false;
             for t in 0..self.positions.len() {
-                while let Some(step) = plan.step(t, self.positions[t]) {
+                while let Some(step) = self.next(plan, t) {
                     if step.at_once && self.enabled(plan, t, step) {
                         self.advance(plan, t, step);
                         tell(t);
@@ -180,6 +234,9 @@ pub(super) struct Layout {
     positions: Vec<Bits>,
     memory: Vec<Bits>,
     notified: Vec<Bits>,
+    stopped: Vec<Bits>,
+    /// How many threads can stop.
+    pub(super) stopping: usize,
     /// Words before the monitor's.
     pub(super) words: usize,
     monitor: usize,
@@ -212,12 +269,15 @@ impl Layout {
         let memory = plan.readers.iter().map(|writes| take(writes.len() as u64)).collect();
         let sleeps: Vec<bool> =
             plan.steps.iter().map(|steps| steps.iter().any(|step| step.deed == Deed::Sleep)).collect();
-        let notified = sleeps
-            .iter()
-            .map(|&sleeps| if sleeps || plan.open_ended { take(1) } else { Bits { word: 0, shift: 0, mask: 0 } });
+        let nothing = Bits { word: 0, shift: 0, mask: 0 };
+        let notified = sleeps.iter().map(|&sleeps| if sleeps || plan.open_ended { take(1) } else { nothing });
         let notified = notified.collect();
+        let room = &plan.stops[..plan.room_for_stops()];
+        let stopped = room.iter().map(|&stops| if stops { take(plan.sets.len() as u64) } else { nothing });
+        let stopped = stopped.collect();
         let words = word as usize + 1;
-        Layout { positions, memory, notified, words: words + monitor_words, monitor: words }
+        let stopping = plan.stopping();
+        Layout { positions, memory, notified, stopped, stopping, words: words + monitor_words, monitor: words }
     }
 
     #[inline]
@@ -229,12 +289,15 @@ impl Layout {
         }
         for (x, bits) in self.memory.iter().enumerate() {
             let holds = cut.memory[x];
-            let awaited = holds != UNREAD && plan.is_awaited(x, holds, &cut.positions);
+            let awaited = holds != UNREAD && plan.is_awaited(x, holds, cut);
             // All ones stand for "nobody will read it".
             put(bits, if awaited { u64::from(holds) } else { u64::MAX });
         }
         for (bits, &notified) in self.notified.iter().zip(&cut.notified) {
             put(bits, u64::from(notified));
+        }
+        for (bits, &set) in self.stopped.iter().zip(&cut.stopped) {
+            put(bits, u64::from(set));
         }
         row[self.monitor..self.words].copy_from_slice(&cut.monitor);
     }
@@ -251,6 +314,9 @@ impl Layout {
         }
         for (bits, notified) in self.notified.iter().zip(&mut cut.notified) {
             *notified = get(bits) != 0;
+        }
+        for (bits, set) in self.stopped.iter().zip(&mut cut.stopped) {
+            *set = get(bits) as u32;
         }
         cut.monitor.copy_from_slice(&row[self.monitor..self.words]);
     }

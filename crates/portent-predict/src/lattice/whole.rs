@@ -1,7 +1,8 @@
 //! The whole lattice of a small trace, without reduction: to count runs and cuts, and to draw it.
 //!
-//! Runs are complete reorderings; cuts are the different position vectors on them. Prefixes that no complete run has are
-//! walked too, and kept apart.
+//! Runs are reorderings in which every thread has done all it did, or has stopped at a changed read that the property sees
+//! (for a property that sees no reads: the complete reorderings); cuts are the different position vectors on them. Prefixes
+//! that no such run has are walked too, and kept apart.
 
 use super::plan::Plan;
 use super::slice::{Detail, slice};
@@ -18,7 +19,7 @@ pub struct Node {
     pub positions: Vec<u32>,
     /// How many have happened in all.
     pub level: usize,
-    /// Whether some complete run comes by.
+    /// Whether some run comes by.
     pub is_cut: bool,
 }
 
@@ -31,8 +32,10 @@ pub struct Edge {
     pub to: usize,
     /// What happens.
     pub event: EventId,
-    /// Whether some complete run does it here.
+    /// Whether some run does it here.
     pub is_cut: bool,
+    /// Whether it can only be a read here that sees another write, and the last event of its thread.
+    pub is_changed: bool,
 }
 
 /// A lattice, whole.
@@ -42,12 +45,13 @@ pub struct Whole {
     pub nodes: Vec<Node>,
     /// What leads from one to the next.
     pub edges: Vec<Edge>,
-    /// Complete reorderings; `None` if there are more than 2¹²⁸.
+    /// Complete reorderings, and those that are complete but for threads that stopped at changed reads; `None` if there
+    /// are more than 2¹²⁸.
     pub runs: Option<u128>,
 }
 
 impl Whole {
-    /// How many different position vectors lie on complete runs.
+    /// How many different position vectors lie on runs.
     pub fn cuts(&self) -> usize {
         self.nodes.iter().filter(|node| node.is_cut).count()
     }
@@ -66,45 +70,61 @@ impl Whole {
     }
 }
 
-/// Sees nothing.
-struct Blind;
+/// Sees some events, and thinks nothing of them.
+struct Looker<'a>(&'a dyn Fn(&Event) -> bool);
 
-impl Monitor for Blind {
+impl Monitor for Looker<'_> {
     fn words(&self) -> usize {
         0
     }
     fn start(&self, _: &mut [u64]) {}
-    fn letter(&mut self, _: &Event) -> Option<Letter> {
-        None
+    fn letter(&mut self, event: &Event) -> Option<Letter> {
+        (self.0)(event).then_some(Letter(0))
     }
     fn step(&self, _: &mut [u64], _: Letter) -> Judgement {
         Judgement::Good
     }
 }
 
+/// A step between two states, by their numbers.
+#[derive(Clone, Copy)]
+struct Taken {
+    from: usize,
+    to: usize,
+    event: EventId,
+    is_changed: bool,
+}
+
 /// A state of a level: its packed form, and in how many ways it is reached.
 type States = FxHashMap<Vec<u64>, (usize, Option<u128>)>;
 
-/// The whole lattice, unless it has more than `most` states.
+/// The whole lattice, every read kept, unless it has more than `most` states.
 pub fn whole(trace: &Trace, model: Model, most: usize) -> Option<Whole> {
+    whole_seen(trace, model, &|_| false, most)
+}
+
+/// The whole lattice for a property that sees these events: in `reads`, those that read may see another write, as the
+/// last of their thread.
+pub fn whole_seen(trace: &Trace, model: Model, sees: &dyn Fn(&Event) -> bool, most: usize) -> Option<Whole> {
     // Every event makes a level.
     if trace.len() >= most {
         return None;
     }
-    let slice = slice(trace, model, &mut Blind, Detail::Everything);
+    let mut looker = Looker(sees);
+    let slice = slice(trace, model, &mut looker, Detail::Everything);
     let plan: &Plan = &slice.plan;
     let layout = Layout::of(plan, 0);
     // Wide states are kept too: so many words in all.
     let most = most.min(16_000_000 / layout.words);
     let mut row = vec![0; layout.words];
-    let mut cut = Cut::start(plan, &Blind);
+    let mut cut = Cut::start(plan, &looker);
     let mut next = cut.clone();
     layout.pack(plan, &cut, &mut row);
     let mut level: States = FxHashMap::default();
     level.insert(row.clone(), (0, Some(1)));
     // All states, by number: their positions and level; and the steps between them.
     let mut states: Vec<(Vec<u32>, usize)> = vec![(cut.positions.clone(), 0)];
-    let mut steps: Vec<(usize, usize, EventId)> = Vec::new();
+    let mut steps: Vec<Taken> = Vec::new();
     let mut runs: Option<u128> = Some(0);
     let mut complete: Vec<usize> = Vec::new();
     for number in 0.. {
@@ -113,17 +133,22 @@ pub fn whole(trace: &Trace, model: Model, most: usize) -> Option<Whole> {
         rows.sort_by_key(|(_, (state, _))| *state);
         for (packed, (state, ways)) in rows {
             layout.unpack(&packed, &mut cut);
-            if cut.is_complete(plan) {
+            if (0..plan.threads()).all(|t| cut.next(plan, t).is_none()) {
                 runs = runs.zip(ways).and_then(|(a, b)| a.checked_add(b));
                 complete.push(state);
             }
             for t in 0..plan.threads() {
-                let Some(step) = plan.step(t, cut.positions[t]) else { continue };
-                if !cut.enabled(plan, t, step) {
+                let Some(step) = cut.next(plan, t) else { continue };
+                let is_changed = !cut.enabled(plan, t, step);
+                if is_changed && cut.changed(plan, step).is_none() {
                     continue;
                 }
                 next.copy_from(&cut);
-                next.advance(plan, t, step);
+                if is_changed {
+                    next.stop(plan, t, step);
+                } else {
+                    next.advance(plan, t, step);
+                }
                 layout.pack(plan, &next, &mut row);
                 let fresh = states.len();
                 let (to, known) = after.entry(row.clone()).or_insert((fresh, Some(0)));
@@ -134,7 +159,7 @@ pub fn whole(trace: &Trace, model: Model, most: usize) -> Option<Whole> {
                         return None;
                     }
                 }
-                steps.push((state, *to, step.event));
+                steps.push(Taken { from: state, to: *to, event: step.event, is_changed });
             }
         }
         if after.is_empty() {
@@ -144,7 +169,7 @@ pub fn whole(trace: &Trace, model: Model, most: usize) -> Option<Whole> {
     }
     let mut reaches = vec![false; states.len()];
     complete.into_iter().for_each(|state| reaches[state] = true);
-    for &(from, to, _) in steps.iter().rev() {
+    for &Taken { from, to, .. } in steps.iter().rev() {
         reaches[from] |= reaches[to];
     }
     Some(picture(&slice.threads, trace.threads(), states, steps, reaches, runs))
@@ -155,7 +180,7 @@ fn picture(
     of_plan: &[usize],
     threads: usize,
     states: Vec<(Vec<u32>, usize)>,
-    steps: Vec<(usize, usize, EventId)>,
+    steps: Vec<Taken>,
     reaches: Vec<bool>,
     runs: Option<u128>,
 ) -> Whole {
@@ -173,14 +198,15 @@ fn picture(
         node_of.push(node);
     }
     let mut edges: FxHashMap<(usize, usize), usize> = FxHashMap::default();
-    for (from, to, event) in steps {
+    for Taken { from, to, event, is_changed } in steps {
         let is_cut = reaches[to];
         let (from, to) = (node_of[from], node_of[to]);
         let at = *edges.entry((from, to)).or_insert_with(|| {
-            whole.edges.push(Edge { from, to, event, is_cut: false });
+            whole.edges.push(Edge { from, to, event, is_cut: false, is_changed: true });
             whole.edges.len() - 1
         });
         whole.edges[at].is_cut |= is_cut;
+        whole.edges[at].is_changed &= is_changed;
     }
     whole
 }

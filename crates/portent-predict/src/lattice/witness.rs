@@ -52,10 +52,16 @@ pub(super) fn events(slice: &Slice, monitor: &dyn Monitor, way: &[usize], violat
     };
     settle(&mut cut, &mut done, &mut events);
     for (at, &thread) in way.iter().enumerate() {
-        let Some(step) = plan.step(thread, cut.positions[thread]) else { break };
-        cut.advance(plan, thread, step);
+        let Some(step) = cut.next(plan, thread) else { break };
+        // What can be kept is: nothing else would have been a step of this way.
+        let kept = cut.enabled(plan, thread, step);
+        if kept {
+            cut.advance(plan, thread, step);
+        } else {
+            cut.stop(plan, thread, step);
+        }
         let last = at + 1 == way.len() && violation.event.is_some();
-        run(thread, &cut, &mut done, &mut events, last);
+        run(thread, &cut, &mut done, &mut events, last || !kept);
         if !last {
             settle(&mut cut, &mut done, &mut events);
         }

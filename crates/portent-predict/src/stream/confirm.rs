@@ -101,7 +101,7 @@ impl<'a, 't> Engines<'a, 't> {
     }
 
     /// Asks about instances, until one is shown.
-    fn ask(&self, instances: &[Goal], sweeper: &Sweeper<'_, '_>) -> Asked {
+    fn ask(&self, instances: &[Goal], quick: bool, sweeper: &Sweeper<'_, '_>) -> Asked {
         let mut asked =
             Asked { shown: None, left: Vec::new(), finished: false, questions: 0, tiers: Tiers::default() };
         let effort = sweeper.effort();
@@ -111,9 +111,9 @@ impl<'a, 't> Engines<'a, 't> {
             }
             asked.questions += 1;
             let show = self.showing.is_none().then_some(self.model);
-            let mut answer = self.refuting.ask(goal, Ask { refute: true, show, effort }, &mut asked.tiers);
+            let mut answer = self.refuting.ask(goal, Ask { refute: true, show, quick, effort }, &mut asked.tiers);
             if let (Answer::Undecided, Some(showing)) = (&answer, &self.showing) {
-                let ask = Ask { refute: false, show: Some(self.model), effort };
+                let ask = Ask { refute: false, show: Some(self.model), quick, effort };
                 answer = showing.ask(goal, ask, &mut asked.tiers);
             }
             match answer {
@@ -159,7 +159,7 @@ impl Tier {
         if self.still_open(sweeper).is_empty() && !changes {
             between(sweeper);
         } else if let Some(engines) = Engines::new(sweeper, &stop) {
-            self.ask(sweeper, &engines);
+            self.ask(sweeper, &engines, true);
             between(sweeper);
             self.audit(sweeper, &engines, &stop);
             if changes {
@@ -168,7 +168,7 @@ impl Tier {
                     None => self.complete[BugKind::Nondeterminism as usize] = false,
                 }
             }
-            self.ask(sweeper, &engines);
+            self.ask(sweeper, &engines, false);
         } else {
             self.complete[BugKind::Nondeterminism as usize] = false;
         }
@@ -205,11 +205,11 @@ impl Tier {
     }
 
     /// Asks about the instances of the groups that are still open.
-    fn ask(&mut self, sweeper: &mut Sweeper<'_, '_>, engines: &Engines<'_, '_>) {
+    fn ask(&mut self, sweeper: &mut Sweeper<'_, '_>, engines: &Engines<'_, '_>, quick: bool) {
         let open = self.still_open(sweeper);
         let here = &*sweeper;
         let asked = spread(here.options.jobs, open.len(), |at| {
-            Some(engines.ask(&self.groups[open[at]].instances, here))
+            Some(engines.ask(&self.groups[open[at]].instances, quick, here))
         });
         let mut shown = Vec::new();
         for (g, asked) in open.into_iter().zip(asked) {

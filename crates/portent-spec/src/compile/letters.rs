@@ -55,7 +55,14 @@ impl Letters {
         }
     }
 
-    pub(super) fn letter(&mut self, bound: &Bound, event: &Event, values: &mut Values) -> Letter {
+    /// The letter of an event that makes this change: the number of a watched variable, and the value if it is known.
+    pub(super) fn letter(
+        &mut self,
+        bound: &Bound,
+        event: &Event,
+        change: Option<(usize, Option<i64>)>,
+        values: &mut Values,
+    ) -> Letter {
         let mut events = 0;
         for (bit, &atom) in self.atoms.iter().enumerate() {
             if !matches!(atom, EventAtom::Race(_)) && bound.holds(atom, event) {
@@ -68,7 +75,7 @@ impl Letters {
         };
         let meaning = Meaning {
             events,
-            change: bound.change(event).map(|(slot, value)| (slot as u32, values.class(slot, value))),
+            change: change.map(|(slot, value)| (slot as u32, values.class(slot, value))),
             accesses: self.races.iter().map(|(_, atom, _)| access(*atom)).collect(),
         };
         let letters = &mut self.letters;

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
     if spec.is_some() {
         let control = Control { interrupt: Some(&INTERRUPTED), progress: None };
         merge(&mut prediction, check_properties(&trace, &properties, &lattice, &control));
-        draw(args, &trace, options.model, &prediction)?;
+        draw(args, &trace, &properties, lattice.model, &prediction)?;
     }
     for error in &prediction.errors {
         terminal::message("error", &format!("internal: {error}"));

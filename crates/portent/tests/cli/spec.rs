@@ -68,6 +68,22 @@ fn mistakes_are_pointed_at() {
 }
 
 #[test]
+fn a_property_held_of_a_read_that_another_finding_said_could_see_the_initial_value() {
+    let spec = "initial x = 0\nproperty a: always (read(x) -> x != 0)\nproperty b: always (read(x) -> x >= 0)\n";
+    let place = Place::with("prop.std", "T1|w(x)|1|1\nT2|r(x)|2|1\n").and("prop.spec", spec);
+    let said = place.session("predict prop.std --spec prop.spec --dot a.dot --json a.json");
+    assert!(said.contains("T2 can read the initial value"), "{said}");
+    assert!(said.contains("property a: can be broken"), "{said}");
+    let holds =
+        "property b: holds in all 2 reorderings in which every read but a thread's last one keeps its writer (4 cuts";
+    assert!(said.contains(holds), "{said}");
+    assert!(read(&place.path("a.dot")).contains("T2: read x (another write)\", color=red"));
+    let json: Value = serde_json::from_str(&read(&place.path("a.json"))).unwrap();
+    let of_a = json["findings"].as_array().unwrap().iter().find(|finding| finding["kind"] == "property").unwrap();
+    assert_eq!(of_a["witness"]["steps"], serde_json::json!([["T2", 1]]));
+}
+
+#[test]
 fn the_lattice_is_drawn_if_it_is_small() {
     let place = landing(PERMIT);
     place.session("predict landing.std --spec landing.spec --kind property --dot a.dot --svg a.svg");
