@@ -206,6 +206,16 @@ impl Schedule {
     }
 }
 
+impl Drop for Schedule {
+    /// Piece by piece: there may be too many of them for one call inside the other.
+    fn drop(&mut self) {
+        let mut begin = self.begin.take();
+        while let Some(mut piece) = begin.and_then(Arc::into_inner) {
+            begin = piece.begin.take();
+        }
+    }
+}
+
 impl PartialEq for Schedule {
     fn eq(&self, other: &Self) -> bool {
         self.runs() == other.runs()

@@ -26,7 +26,7 @@ pub(crate) struct Facts<'t> {
 
 const INIT: u32 = u32::MAX;
 /// How many events of the observed order are a piece of it.
-const PIECE: usize = 1 << 12;
+const PIECE: usize = 1 << 8;
 
 impl<'t> Facts<'t> {
     pub(crate) fn new(trace: &'t Trace) -> Self {

@@ -135,7 +135,6 @@ fn with_distinct_locations(source: &mut Generator) -> Trace {
         }
         lines.push(fields.join("|"));
     }
-    if let Ok(path) = std::env::var("LAW_DUMP") { std::fs::write(format!("{path}/{}.std", source.config().seed), lines.join("\n")).unwrap(); }
     Trace::from_std(&lines.join("\n")).unwrap()
 }
 

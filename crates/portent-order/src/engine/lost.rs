@@ -7,11 +7,12 @@
 //! Neither is encoded beforehand. An order that obeys all rules is first run on as far as it goes; if the goal is not reached
 //! then, each of the two that fails becomes a clause that binds where the goal's literal holds.
 
+use super::Engine;
 use super::search::{Made, Search};
-use super::simulate::Simulator;
+use super::simulate::{Order, Simulator};
 use super::symbolic::Course;
 use super::target::Target;
-use super::window::{Act, NONE, Node, Wait, Window};
+use super::window::{Act, NONE, Node, Wait, Window, join};
 use batsat::Lit;
 use portent_trace::{Mode, Op, Reach};
 use rustc_hash::FxHashMap;
@@ -43,6 +44,12 @@ fn disturbs(w: &Window<'_>, node: Node, sleep: Node) -> Disturbs {
     }
 }
 
+/// Whether a thread can have to wait at a node.
+fn can_wait(w: &Window<'_>, node: Node) -> bool {
+    let is_receive = || matches!(w.trace.op(w.event(node)), Op::Receive(_));
+    matches!(w.act[node as usize], Act::Acquire(_) | Act::Busy(..) | Act::Wake(_)) || is_receive()
+}
+
 /// The sends that a receive waits for.
 fn senders<'a>(w: &'a Window<'_>, node: Node) -> impl Iterator<Item = Node> + 'a {
     let token = match w.trace.op(w.event(node)) {
@@ -52,6 +59,42 @@ fn senders<'a>(w: &'a Window<'_>, node: Node) -> impl Iterator<Item = Node> + 'a
     token.into_iter().flat_map(|token| w.trace.senders(token)).filter_map(|&sender| w.node(sender))
 }
 
+impl Engine<'_, '_> {
+    /// Two guesses, before the search: the sleeper sleeps as soon as its notify has come, or when nobody else can go on. Then
+    /// everybody runs on. What the target needs is closed.
+    pub(super) fn guess_lost(&mut self, target: &Target) -> Option<Vec<Node>> {
+        let w = self.window;
+        let Wait { sleep, notify, wake } = w.waits[target.lost? as usize];
+        let floor = vec![0; w.chains];
+        let rows = Order { rows: self.saturation.clock(), stride: w.chains };
+        if self.simulator.run(w, &rows, &floor, self.saturation.cut(), false).is_ok() {
+            let mut trial = self.simulator.clone();
+            let disturbed = is_disturbed(w, trial.order(), sleep).next().is_some();
+            if !disturbed && trial.exhaust(w, sleep, true) {
+                return Some(trial.order().to_vec());
+            }
+        }
+        let mut cut = w.past_of(notify).to_vec();
+        if let Some(before) = w.before(sleep) {
+            join(&mut cut, w.past_of(before));
+        }
+        let rows = Order { rows: &w.past, stride: w.chains };
+        self.simulator.run(w, &rows, &floor, &cut, false).ok()?;
+        let mut trial = self.simulator.clone();
+        trial.exhaust(w, sleep, false);
+        let chain = &w.chain[w.chain_of[sleep as usize] as usize];
+        let places = w.place[sleep as usize] as usize..w.place[wake as usize] as usize;
+        for &node in &chain[places] {
+            // Sleeping and giving back the lock is always possible.
+            if can_wait(w, node) || w.act[node as usize].read().is_some() {
+                return None;
+            }
+            trial.step(w, node);
+        }
+        trial.exhaust(w, sleep, true).then(|| trial.order().to_vec())
+    }
+}
+
 impl Search<'_, '_> {
     /// The order, run on until nobody can go on, if the sleeper is still asleep then.
     pub(super) fn stay_asleep(&mut self, target: &Target, order: &[Node]) -> Option<Vec<Node>> {
@@ -59,7 +102,7 @@ impl Search<'_, '_> {
         let lost = w.waits[target.lost? as usize];
         let mut trial = self.theory.simulator().clone();
         let disturbed = is_disturbed(w, order, lost.sleep).next().is_some();
-        (!disturbed && trial.exhaust(w, lost.sleep)).then(|| trial.order().to_vec())
+        (!disturbed && trial.exhaust(w, lost.sleep, true)).then(|| trial.order().to_vec())
     }
 
     /// What keeps an order from losing a wake-up becomes clauses; whether there is anything.
@@ -88,6 +131,17 @@ impl Search<'_, '_> {
             // It goes on, or has stopped before, or waits: one of these orders, or one of these reasons.
             let mut orders = vec![(next, z)];
             orders.extend(w.before(next).map(|before| (z, before)));
+            if !can_wait(w, next) {
+                // It goes on to where it could wait at all.
+                let rest = &w.chain[chain][cut[chain] as usize..];
+                let last = rest.iter().take_while(|&&node| !can_wait(w, node)).last().copied().unwrap_or(next);
+                orders[0] = (last, z);
+                refined = true;
+                if self.made.insert(Made::CanGoOn(wait, next, NONE)) {
+                    self.clause(&orders, &[!goal]);
+                }
+                continue;
+            }
             let mut reasons = Vec::new();
             let mut holder = NONE;
             let waits = match w.act[next as usize] {
@@ -185,8 +239,8 @@ fn is_notified(w: &Window<'_>, step: &FxHashMap<Node, usize>, wait: u32) -> bool
 
 impl Simulator {
     /// After [`Simulator::run`]: lets every chain but the sleeper's run on as far as it can, observed order first, past the cut,
-    /// but never over a notify that would end the sleep. Whether all of them wait then, or are through.
-    fn exhaust(&mut self, w: &Window<'_>, sleep: Node) -> bool {
+    /// but once it is `asleep` never over a notify that would end that. Whether all of them wait then, or are through.
+    fn exhaust(&mut self, w: &Window<'_>, sleep: Node, asleep: bool) -> bool {
         let still = w.chain_of[sleep as usize] as usize;
         let mut step: FxHashMap<Node, usize> = FxHashMap::default();
         for (i, &node) in self.order().iter().enumerate() {
@@ -204,6 +258,7 @@ impl Simulator {
             let mut best = NONE;
             for node in others.clone() {
                 let avoided = match disturbs(w, node, sleep) {
+                    _ if !asleep => false,
                     Disturbs::Never => false,
                     Disturbs::Always => true,
                     Disturbs::Before(other) => !step.contains_key(&other),

@@ -282,7 +282,12 @@ impl<'v, 't> Engine<'v, 't> {
             self.tiers.observed += 1;
             return settled;
         }
+        let guessed = if self.window.values.is_none() { self.guess_lost(target) } else { None };
         self.saturation.undo(mark);
+        if let Some(order) = guessed {
+            self.tiers.observed += 1;
+            return Settled::Order { floor: vec![0; self.window.chains], order };
+        }
         if let Some(settled) = self.execute(target, effort) {
             return settled;
         }

@@ -35,8 +35,6 @@ pub struct Slice<'a> {
     pub below: &'a dyn Fn(EventId) -> bool,
     /// What a variable holds below it; for a relaxed slice, its initial value.
     pub base: &'a dyn Fn(VarId) -> Writer,
-    /// Whether it holds the last event of every thread.
-    pub ends: bool,
     /// Whether only what holds wherever it was cut counts.
     pub relaxed: Option<Relaxed<'a>>,
 }

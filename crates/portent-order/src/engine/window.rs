@@ -202,7 +202,7 @@ impl<'t> Window<'t> {
             model,
             first,
             chosen: slice.map(|slice| slice.events.clone()),
-            ends: slice.map_or(first + len == trace.len(), |slice| slice.ends),
+            ends: slice.is_none() && first + len == trace.len(),
             relaxed: slice.is_some_and(|slice| slice.relaxed.is_some()),
             prefix: Arc::new(prefix.schedule.clone()),
             chains,

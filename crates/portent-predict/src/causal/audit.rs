@@ -15,7 +15,7 @@ use portent_trace::{EventId, LocId, LockId, Mode, Op, PairingId, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Instances that are listed of a group.
-const MOST: usize = 128;
+const MOST: usize = 64;
 /// Choices of acquires that are looked at for a group of deadlocks.
 const PATIENCE: u32 = 100_000;
 

@@ -30,7 +30,7 @@ use question::{Question, Writes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Events of the slices that are tried one after the other, before [`Causal::reach`].
-const SIZES: [usize; 2] = [256, 2_048];
+const SIZES: [usize; 3] = [256, 2_048, 16_384];
 /// How far to look for a moment without locks.
 const FAR: u32 = 20_000;
 
@@ -73,6 +73,13 @@ struct Bounds {
     index: usize,
     from: Vec<u32>,
     to: Vec<u32>,
+}
+
+impl Bounds {
+    /// Whether nothing lies below.
+    fn is_all(&self) -> bool {
+        self.from.iter().all(|&from| from == 0)
+    }
 }
 
 impl<'a, 't> Causal<'a, 't> {
@@ -121,11 +128,9 @@ impl<'a, 't> Causal<'a, 't> {
         };
         let (needed, closed) = self.upper(&question);
         for size in self.sizes(ask) {
-            let started = std::time::Instant::now();
-            let _g = scopeguard(goal, size, started);
             let Some(bounds) = self.bounds(&question, &needed, size) else { continue };
             let events = self.events(&bounds);
-            let all = bounds.from.iter().all(|&from| from == 0);
+            let all = bounds.is_all();
             // With a failed try, whoever holds the lock may be anywhere.
             let tries = self.has_tries && events.iter().any(|&event| matches!(self.facts.trace.op(event), Op::Busy(..)));
             let exact = all && closed && !tries && !question.to_the_end;
@@ -135,7 +140,7 @@ impl<'a, 't> Causal<'a, 't> {
                 }
             }
             if !question.to_the_end && (ask.show.is_some() || exact) {
-                match self.strict(goal, &bounds, events, false, ask, tiers) {
+                match self.strict(goal, &bounds, events, ask, tiers) {
                     Some(Answer::Refuted) if !exact => {}
                     Some(answer) => return answer,
                     None if exact => return Answer::Undecided,
@@ -156,29 +161,16 @@ impl<'a, 't> Causal<'a, 't> {
         SIZES.into_iter().filter(move |&size| size < reach).chain(last)
     }
 
-    /// The last resort, and the only one where it takes the rest of the trace: all that may happen, if it is not too much.
+    /// The last resort: all that may happen, if it is not too much. That is exact, wherever the holders of failed tries are.
     fn with_everything(&self, goal: &Goal, question: &Question, ask: Ask, tiers: &mut Tiers) -> Answer {
-        let to: Vec<u32> = match question.to_the_end {
-            true => (0..self.threads()).map(|t| self.program(t).len() as u32).collect(),
-            false => self.with_stops(question, question.limits.clone()),
-        };
-        for size in self.sizes(ask) {
-            let Some(bounds) = self.bounds(question, &to, size) else { continue };
-            let all = bounds.from.iter().all(|&from| from == 0);
-            if !all && !question.to_the_end {
-                continue;
-            }
-            let events = self.events(&bounds);
-            match self.strict(goal, &bounds, events, question.to_the_end, ask, tiers) {
-                Some(Answer::Refuted) if !all => {}
-                Some(answer) => return answer,
-                None => return Answer::Undecided,
-            }
-            if all {
-                break;
-            }
+        if question.to_the_end || !self.has_tries || ask.quick {
+            return Answer::Undecided;
         }
-        Answer::Undecided
+        let to = self.with_stops(question, question.limits.clone());
+        let Some(bounds) = self.bounds(question, &to, self.reach).filter(Bounds::is_all) else {
+            return Answer::Undecided;
+        };
+        self.strict(goal, &bounds, self.events(&bounds), ask, tiers).unwrap_or(Answer::Undecided)
     }
 
     /// Positions above what the question needs at which nobody holds a lock but who is stopped: what lies beyond is not
@@ -283,7 +275,6 @@ impl<'a, 't> Causal<'a, 't> {
             saw: &|read| self.facts.saw(read),
             below: &|event| self.is_below(bounds, event),
             base: &|_| Writer::Init,
-            ends: false,
             relaxed: Some(Relaxed { stopped: &stopped, orders, after: &after }),
         };
         self.decide(goal, &slice, effort, tiers)
@@ -347,7 +338,6 @@ impl<'a, 't> Causal<'a, 't> {
         goal: &Goal,
         bounds: &Bounds,
         events: Vec<EventId>,
-        ends: bool,
         ask: Ask,
         tiers: &mut Tiers,
     ) -> Option<Answer> {
@@ -358,7 +348,6 @@ impl<'a, 't> Causal<'a, 't> {
             saw: &|read| self.facts.saw(read),
             below: &|event| self.is_below(bounds, event),
             base: &base,
-            ends,
             relaxed: None,
         };
         match self.decide(goal, &slice, ask.effort, tiers) {
@@ -429,7 +418,3 @@ impl<'a, 't> Causal<'a, 't> {
         schedule
     }
 }
-
-struct G(String, usize, std::time::Instant);
-impl Drop for G { fn drop(&mut self) { eprintln!("DBG {} {} {}", self.1, self.2.elapsed().as_micros(), self.0); } }
-fn scopeguard(goal: &Goal, size: usize, started: std::time::Instant) -> G { G(format!("{goal:?}"), size, started) }

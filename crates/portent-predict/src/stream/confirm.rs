@@ -15,6 +15,7 @@ use super::{Candidate, Figures, candidates_until};
 use crate::causal::{Answer, Ask, Audit, Audited, Causal};
 use crate::finding::{BugKind, Incomplete, Status, Why, whereabouts};
 use crate::key::Key;
+use crate::predict::Options;
 use crate::spread::spread;
 use crate::sweep::{Open, Sweeper, windows};
 use portent_order::engine::{Engine, Tiers, View};
@@ -162,21 +163,19 @@ impl Tier {
             self.ask(sweeper, &engines, true);
             between(sweeper);
             self.audit(sweeper, &engines, &stop);
+            self.ask(sweeper, &engines, false);
             if changes {
                 match engines.refuting.changes(&stop) {
-                    Some(changes) => self.add_changes(changes),
+                    Some(changes) => self.add_changes(sweeper, &engines, changes),
                     None => self.complete[BugKind::Nondeterminism as usize] = false,
                 }
             }
-            self.ask(sweeper, &engines, false);
         } else {
             self.complete[BugKind::Nondeterminism as usize] = false;
         }
-        if sweeper.options.model == Model::Values {
-            match sweeper.facts.trace.len() <= sweeper.options.reach {
-                true => self.ask_the_whole(sweeper),
-                false => self.ask_windows(sweeper),
-            }
+        self.ask_to_the_end(sweeper);
+        if sweeper.options.model == Model::Values && sweeper.facts.trace.len() > sweeper.options.reach {
+            self.ask_windows(sweeper);
         }
         self.streamed.time = started.elapsed();
     }
@@ -206,7 +205,13 @@ impl Tier {
 
     /// Asks about the instances of the groups that are still open.
     fn ask(&mut self, sweeper: &mut Sweeper<'_, '_>, engines: &Engines<'_, '_>, quick: bool) {
-        let open = self.still_open(sweeper);
+        self.ask_from(0, sweeper, engines, quick);
+    }
+
+    /// The same, of the groups from a number on.
+    fn ask_from(&mut self, first: usize, sweeper: &mut Sweeper<'_, '_>, engines: &Engines<'_, '_>, quick: bool) {
+        let mut open = self.still_open(sweeper);
+        open.retain(|&g| g >= first);
         let here = &*sweeper;
         let asked = spread(here.options.jobs, open.len(), |at| {
             Some(engines.ask(&self.groups[open[at]].instances, quick, here))
@@ -218,14 +223,18 @@ impl Tier {
             sweeper.spent.add(&asked.tiers);
             let group = &mut self.groups[g];
             let stopped = !asked.finished && asked.left.len() < PATIENCE && asked.shown.is_none();
+            let settled = asked.shown.is_some();
             match asked.shown {
                 Some(found) => shown.push(found),
                 None if asked.finished && asked.left.is_empty() && !group.more => group.state = State::Refuted,
                 None if stopped => {}
                 None => group.state = State::Undecided,
             }
-            if !group.more && asked.finished {
+            if asked.finished && !quick {
                 group.instances = asked.left;
+            }
+            if settled {
+                group.instances = Vec::new();
             }
         }
         sweeper.take(shown, Vec::new());
@@ -250,14 +259,16 @@ impl Tier {
         }
     }
 
-    /// Groups of reads and final values that may change.
-    fn add_changes(&mut self, changes: Vec<(Key, Audited)>) {
+    /// Asks about groups of reads and final values that may change.
+    fn add_changes(&mut self, sweeper: &mut Sweeper<'_, '_>, engines: &Engines<'_, '_>, changes: Vec<(Key, Audited)>) {
+        let before = self.groups.len();
         for (key, Audited { instances, cut_short }) in changes {
             let Some(goal) = instances.first().cloned() else { continue };
             let (kind, candidate) = (BugKind::of(&goal), Candidate { goal, places: Vec::new() });
             self.streamed.figures.groups[kind as usize] += 1;
             self.groups.push(Group { candidate, kind, key, instances, more: cut_short, state: State::Open });
         }
+        self.ask_from(before, sweeper, engines, false);
     }
 
     /// In `values`: what is left is looked for in windows that cover the trace. What they do not show stays undecided.
@@ -272,46 +283,59 @@ impl Tier {
         sweeper.outcomes.values_mut().for_each(|(outcome, _)| outcome.undecided.clear());
     }
 
-    /// In `values`: what is left is asked of the whole trace, if it is not too long, which is exact.
-    fn ask_the_whole(&mut self, sweeper: &mut Sweeper<'_, '_>) {
-        let facts = sweeper.facts;
-        let open = self.still_open(sweeper);
-        if open.is_empty() {
-            return;
-        }
-        let view = View::whole(facts.trace, Model::Values);
-        let here = &*sweeper;
-        let asked = spread(here.options.jobs, open.len(), |at| {
+    /// Asks the end of the trace what only that can tell: final values, wake-ups that are lost for good, and in `values`
+    /// everything that is left. First a window's length of it; then the whole trace, which is exact, if that is not too long.
+    fn ask_to_the_end(&mut self, sweeper: &mut Sweeper<'_, '_>) {
+        let (trace, options) = (sweeper.facts.trace, sweeper.options);
+        let window = options.window.max(2).min(trace.len());
+        for len in [window, trace.len()].into_iter().filter(|&len| len == window || len <= options.reach) {
+            let mut open = self.still_open(sweeper);
+            open.retain(|&g| match self.groups[g].candidate.goal {
+                Goal::FinalValue { .. } | Goal::LostWakeup { .. } => true,
+                _ => options.model == Model::Values,
+            });
+            if open.is_empty() {
+                return;
+            }
+            let first = trace.len() - len;
+            let Some(view) = View::spans(trace, options.model, std::iter::once(first..trace.len())).next() else { return };
+            // One engine for all: they share most of what it learns.
             let mut engine = Engine::new(&view);
-            let mut left = Vec::new();
-            let mut shown = None;
-            for goal in &self.groups[open[at]].instances {
-                if here.stop.why().is_some() {
-                    return None;
-                }
-                match engine.decide(goal, here.effort()) {
-                    Verdict::Feasible(schedule) => {
-                        shown = Some((goal.clone(), schedule));
+            let mut found = Vec::new();
+            for g in open {
+                let group = &mut self.groups[g];
+                let mut left = Vec::new();
+                let mut shown = None;
+                for goal in &group.instances {
+                    if sweeper.stop.why().is_some() {
+                        return sweeper.adopt(found);
+                    }
+                    if left.len() >= PATIENCE {
                         break;
                     }
-                    Verdict::Infeasible => {}
-                    Verdict::Unknown(_) => left.push(goal.clone()),
+                    let mut effort = sweeper.effort();
+                    if matches!(goal, Goal::LostWakeup { .. }) && len > Options::WINDOW {
+                        // Whether everybody else must be stuck takes long to find out.
+                        effort.conflicts /= 40;
+                    }
+                    match engine.decide(goal, effort) {
+                        Verdict::Feasible(schedule) => {
+                            shown = Some((goal.clone(), schedule));
+                            break;
+                        }
+                        Verdict::Infeasible if first == 0 => {}
+                        Verdict::Infeasible | Verdict::Unknown(_) => left.push(goal.clone()),
+                    }
+                }
+                match shown {
+                    Some(shown) => found.push(shown),
+                    None if left.is_empty() && !group.more => group.state = State::Refuted,
+                    None => group.state = State::Undecided,
                 }
             }
-            Some((shown, left, engine.tiers()))
-        });
-        let mut found = Vec::new();
-        for (g, asked) in open.into_iter().zip(asked) {
-            let Some((shown, left, tiers)) = asked else { continue };
-            sweeper.spent.add(&tiers);
-            let group = &mut self.groups[g];
-            match shown {
-                Some(shown) => found.push(shown),
-                None if left.is_empty() && !group.more => group.state = State::Refuted,
-                None => group.state = State::Undecided,
-            }
+            sweeper.spent.add(&engine.tiers());
+            sweeper.adopt(found);
         }
-        sweeper.adopt(found);
     }
 
     /// What became of the groups, and what must be said about them.
