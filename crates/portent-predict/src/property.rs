@@ -381,7 +381,7 @@ fn findings(
         let through: Vec<EventId> = way.event.into_iter().chain(read_anew).collect();
         let steps = match way.event {
             Some(_) => facts.steps.convert_run_through(trace, &way.schedule, &through),
-            None => facts.steps.convert_run(trace, &way.schedule, None),
+            None => facts.steps.convert_run(trace, &way.schedule),
         };
         found.push(Finding {
             id: String::new(),

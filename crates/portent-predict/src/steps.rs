@@ -131,20 +131,18 @@ impl InputSteps {
         self.steps(trace, schedule, &at_end, &executed)
     }
 
-    /// The steps of a run through `last`, or of a complete run. Where `last` is the beginning of an input event that still
-    /// waits for something (the lock of a once that has not been run), that event is not among them.
-    pub fn convert_run(&self, trace: &Trace, schedule: &Schedule, last: Option<EventId>) -> Vec<Step> {
-        let at_end = match last {
-            Some(_) => vec![None; self.program.len()],
-            None => self.inputs.iter().map(|inputs| Some(inputs.len() as u32)).collect(),
-        };
-        let access = last.filter(|&event| trace.op(event).variable().is_some());
-        self.steps(trace, schedule, &at_end, access.as_slice())
+    /// The steps of a complete run.
+    pub fn convert_run(&self, trace: &Trace, schedule: &Schedule) -> Vec<Step> {
+        let at_end: Vec<Option<u32>> = self.inputs.iter().map(|inputs| Some(inputs.len() as u32)).collect();
+        self.steps(trace, schedule, &at_end, &[])
     }
 
-    /// The steps of a run through these events, whether or not other parts of their input events are in it.
+    /// The steps of a run through these events: through accesses whether or not other parts of their input events are in it. What is
+    /// the beginning of an input event that still waits for something (the lock of a once that has not been run) is not among them.
     pub fn convert_run_through(&self, trace: &Trace, schedule: &Schedule, executed: &[EventId]) -> Vec<Step> {
-        self.steps(trace, schedule, &vec![None; self.program.len()], executed)
+        let is_access = |event: &EventId| trace.op(*event).variable().is_some();
+        let accesses: Vec<EventId> = executed.iter().copied().filter(is_access).collect();
+        self.steps(trace, schedule, &vec![None; self.program.len()], &accesses)
     }
 
     fn steps(&self, trace: &Trace, schedule: &Schedule, at_end: &[Option<u32>], executed: &[EventId]) -> Vec<Step> {

@@ -2,7 +2,7 @@
 //! missed.
 
 use portent_order::{Goal, Kind, Model, Writer, brute};
-use portent_predict::{BugKind, Control, Evidence, Options, Prediction, Why, predict};
+use portent_predict::{Control, Evidence, Options, Prediction, predict};
 use portent_trace::generate::{TinyShape, tiny, tiny_std};
 use portent_trace::{EventId, Trace};
 use serde::Deserialize;

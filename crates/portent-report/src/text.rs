@@ -133,8 +133,14 @@ fn open_line(entry: &Incomplete) -> String {
     let unit = if entry.groups { "group" } else { "candidate" };
     let what = match (&entry.events, entry.why) {
         (Some(_), _) => line(&entry.what),
-        (None, Why::Branches) => format!("{} that did not go the other way", counted(entry.count, "branch")),
+        (None, _) if entry.what.starts_with("branches ") => {
+            let rest = entry.what.trim_start_matches("branches ");
+            format!("{kind} candidates behind {} {rest}", counted(entry.count, "branch"))
+        }
         (None, _) if entry.count == 0 => format!("{kind} candidates that could not be told apart"),
+        (None, _) if entry.what.starts_with("more ") => {
+            format!("{more}{} of {kind} candidates", counted(entry.count, &format!("more {unit}")))
+        }
         (None, _) if entry.groups => format!("{more}{} of {kind} candidates", counted(entry.count, unit)),
         (None, _) => format!("{more}{} of kind {kind}", counted(entry.count, unit)),
     };
@@ -164,7 +170,6 @@ pub fn stats(stats: &Stats) -> String {
         ]);
     }
     rows.extend([
-        ("windows", format!("{} of {}", count(stats.windows), count(stats.windows_in_all))),
         ("candidates", count(stats.candidates)),
         ("  spared, group has enough", count(stats.spared)),
         ("queries", count(tiers.queries)),
@@ -179,5 +184,8 @@ pub fn stats(stats: &Stats) -> String {
         ("clauses reused", count(tiers.clauses)),
         ("time", format!("{:.3} s", stats.time.as_secs_f64())),
     ]);
+    if stats.windows_in_all > 0 {
+        rows.insert(0, ("windows", format!("{} of {}", count(stats.windows), count(stats.windows_in_all))));
+    }
     rows.iter().map(|(name, value)| format!("{name:<28} {value:>14}\n")).collect()
 }

@@ -60,27 +60,29 @@ fn senders<'a>(w: &'a Window<'_>, node: Node) -> impl Iterator<Item = Node> + 'a
 }
 
 impl Engine<'_, '_> {
-    /// Two guesses, before the search: the sleeper sleeps as soon as its notify has come, or when nobody else can go on. Then
-    /// everybody runs on. What the target needs is closed.
+    /// A guess, before the search: the sleeper sleeps as soon as its notify has come, and then everybody runs on. What the
+    /// target needs is closed.
     pub(super) fn guess_lost(&mut self, target: &Target) -> Option<Vec<Node>> {
         let w = self.window;
+        let Wait { sleep, .. } = w.waits[target.lost? as usize];
+        let mut trial = self.run_closed()?;
+        let disturbed = is_disturbed(w, trial.order(), sleep).next().is_some();
+        (!disturbed && trial.exhaust(w, sleep, true)).then(|| trial.order().to_vec())
+    }
+
+    /// Another: everybody else runs as far as that goes, and then the sleeper sleeps. The closure is as it was before.
+    pub(super) fn guess_late(&mut self, target: &Target) -> Option<Vec<Node>> {
+        let w = self.window;
         let Wait { sleep, notify, wake } = w.waits[target.lost? as usize];
-        let floor = vec![0; w.chains];
-        let rows = Order { rows: self.saturation.clock(), stride: w.chains };
-        if self.simulator.run(w, &rows, &floor, self.saturation.cut(), false).is_ok() {
-            let mut trial = self.simulator.clone();
-            let disturbed = is_disturbed(w, trial.order(), sleep).next().is_some();
-            if !disturbed && trial.exhaust(w, sleep, true) {
-                return Some(trial.order().to_vec());
-            }
-        }
-        let mut cut = w.past_of(notify).to_vec();
+        let mut awake = Target::new(w);
+        join(&mut awake.cut, w.past_of(notify));
         if let Some(before) = w.before(sleep) {
-            join(&mut cut, w.past_of(before));
+            join(&mut awake.cut, w.past_of(before));
         }
-        let rows = Order { rows: &w.past, stride: w.chains };
-        self.simulator.run(w, &rows, &floor, &cut, false).ok()?;
-        let mut trial = self.simulator.clone();
+        let mark = self.saturation.mark();
+        let trial = self.saturation.close(&awake).ok().and_then(|()| self.run_closed());
+        self.saturation.undo(&mark);
+        let mut trial = trial?;
         trial.exhaust(w, sleep, false);
         let chain = &w.chain[w.chain_of[sleep as usize] as usize];
         let places = w.place[sleep as usize] as usize..w.place[wake as usize] as usize;
@@ -92,6 +94,14 @@ impl Engine<'_, '_> {
             trial.step(w, node);
         }
         trial.exhaust(w, sleep, true).then(|| trial.order().to_vec())
+    }
+
+    /// What is closed, run in observed order as far as the closure allows.
+    fn run_closed(&mut self) -> Option<Simulator> {
+        let w = self.window;
+        let rows = Order { rows: self.saturation.clock(), stride: w.chains };
+        self.simulator.run(w, &rows, &vec![0; w.chains], self.saturation.cut(), false).ok()?;
+        Some(self.simulator.clone())
     }
 }
 

@@ -282,9 +282,10 @@ impl<'v, 't> Engine<'v, 't> {
             self.tiers.observed += 1;
             return settled;
         }
-        let guessed = if self.window.values.is_none() { self.guess_lost(target) } else { None };
+        let guesses = target.lost.is_some() && self.window.values.is_none();
+        let guessed = if guesses { self.guess_lost(target) } else { None };
         self.saturation.undo(mark);
-        if let Some(order) = guessed {
+        if let Some(order) = guessed.or_else(|| if guesses { self.guess_late(target) } else { None }) {
             self.tiers.observed += 1;
             return Settled::Order { floor: vec![0; self.window.chains], order };
         }

@@ -15,17 +15,22 @@ use super::{Candidate, Figures, candidates_until};
 use crate::causal::{Answer, Ask, Audit, Audited, Causal};
 use crate::finding::{BugKind, Incomplete, Status, Why, whereabouts};
 use crate::key::Key;
+use crate::nondeterminism;
 use crate::predict::Options;
 use crate::spread::spread;
 use crate::sweep::{Open, Sweeper, windows};
 use portent_order::engine::{Engine, Tiers, View};
 use portent_order::{Goal, Model, Schedule, Verdict};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Instances of a group that may stay undecided before no more are asked about.
 const PATIENCE: usize = 4;
 /// Undecided groups of a kind that are shown one by one.
 const LISTED: usize = 20;
+
+/// Events of a trace that `values` looks at as a whole, and of one in which formulas are executed.
+const WHOLE: [usize; 2] = [20_000, 2_000];
 
 /// What the streaming tier did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,6 +106,12 @@ impl<'a, 't> Engines<'a, 't> {
         })
     }
 
+    /// Whether a changed read or final value has the value it had: in `values` that is no change, unless formulas say otherwise.
+    fn changes_nothing(&self, sweeper: &Sweeper<'_, '_>, goal: &Goal) -> bool {
+        let facts = sweeper.facts;
+        self.model == Model::Values && facts.trace.symbols().is_none() && nondeterminism::flags(facts, goal).same_value
+    }
+
     /// Asks about instances, until one is shown.
     fn ask(&self, instances: &[Goal], quick: bool, sweeper: &Sweeper<'_, '_>) -> Asked {
         let mut asked =
@@ -111,6 +122,9 @@ impl<'a, 't> Engines<'a, 't> {
                 return asked;
             }
             asked.questions += 1;
+            if self.changes_nothing(sweeper, goal) {
+                continue;
+            }
             let show = self.showing.is_none().then_some(self.model);
             let mut answer = self.refuting.ask(goal, Ask { refute: true, show, quick, effort }, &mut asked.tiers);
             if let (Answer::Undecided, Some(showing)) = (&answer, &self.showing) {
@@ -173,8 +187,8 @@ impl Tier {
         } else {
             self.complete[BugKind::Nondeterminism as usize] = false;
         }
-        self.ask_to_the_end(sweeper);
-        if sweeper.options.model == Model::Values && sweeper.facts.trace.len() > sweeper.options.reach {
+        let whole = self.ask_to_the_end(sweeper);
+        if sweeper.options.model == Model::Values && !whole {
             self.ask_windows(sweeper);
         }
         self.streamed.time = started.elapsed();
@@ -213,8 +227,14 @@ impl Tier {
         let mut open = self.still_open(sweeper);
         open.retain(|&g| g >= first);
         let here = &*sweeper;
+        let done = AtomicU64::new(0);
         let asked = spread(here.options.jobs, open.len(), |at| {
-            Some(engines.ask(&self.groups[open[at]].instances, quick, here))
+            let asked = engines.ask(&self.groups[open[at]].instances, quick, here);
+            if let Some(progress) = here.control.progress {
+                let events = here.facts.trace.len() as u64;
+                progress(events * (done.fetch_add(1, Ordering::Relaxed) + 1) / open.len() as u64, events);
+            }
+            Some(asked)
         });
         let mut shown = Vec::new();
         for (g, asked) in open.into_iter().zip(asked) {
@@ -285,20 +305,25 @@ impl Tier {
 
     /// Asks the end of the trace what only that can tell: final values, wake-ups that are lost for good, and in `values`
     /// everything that is left. First a window's length of it; then the whole trace, which is exact, if that is not too long.
-    fn ask_to_the_end(&mut self, sweeper: &mut Sweeper<'_, '_>) {
+    /// Whether it came to that.
+    fn ask_to_the_end(&mut self, sweeper: &mut Sweeper<'_, '_>) -> bool {
         let (trace, options) = (sweeper.facts.trace, sweeper.options);
         let window = options.window.max(2).min(trace.len());
-        for len in [window, trace.len()].into_iter().filter(|&len| len == window || len <= options.reach) {
+        let most = match (options.model, trace.symbols()) {
+            (Model::Values, Some(_)) => options.reach.min(WHOLE[1]),
+            (Model::Values, None) => options.reach.min(WHOLE[0]),
+            _ => options.reach,
+        };
+        let whole = trace.len() <= most;
+        for len in [window, trace.len()].into_iter().filter(|&len| len == window || whole) {
             let mut open = self.still_open(sweeper);
             open.retain(|&g| match self.groups[g].candidate.goal {
                 Goal::FinalValue { .. } | Goal::LostWakeup { .. } => true,
                 _ => options.model == Model::Values,
             });
-            if open.is_empty() {
-                return;
-            }
             let first = trace.len() - len;
-            let Some(view) = View::spans(trace, options.model, std::iter::once(first..trace.len())).next() else { return };
+            let mut views = View::spans(trace, options.model, std::iter::once(first..trace.len()));
+            let Some(view) = Some(&mut views).filter(|_| !open.is_empty()).and_then(Iterator::next) else { return whole };
             // One engine for all: they share most of what it learns.
             let mut engine = Engine::new(&view);
             let mut found = Vec::new();
@@ -308,7 +333,8 @@ impl Tier {
                 let mut shown = None;
                 for goal in &group.instances {
                     if sweeper.stop.why().is_some() {
-                        return sweeper.adopt(found);
+                        sweeper.adopt(found);
+                        return whole;
                     }
                     if left.len() >= PATIENCE {
                         break;
@@ -336,6 +362,7 @@ impl Tier {
             sweeper.spent.add(&engine.tiers());
             sweeper.adopt(found);
         }
+        whole
     }
 
     /// What became of the groups, and what must be said about them.
