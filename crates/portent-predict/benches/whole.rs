@@ -20,7 +20,8 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 /// CPU time of the children that have ended, in seconds. The kernel counts in hundredths.
 fn of_children() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<f64> = text.rsplit(')').next().unwrap_or("").split_whitespace().map(|f| f.parse().unwrap_or(0.0)).collect();
+    let fields: Vec<f64> =
+        text.rsplit(')').next().unwrap_or("").split_whitespace().map(|f| f.parse().unwrap_or(0.0)).collect();
     fields.get(13).zip(fields.get(14)).map_or(0.0, |(user, system)| (user + system) / 100.0)
 }
 

@@ -2,7 +2,9 @@
 
 use crate::ask::{Group, Outcome};
 use crate::facts::Facts;
-use crate::finding::{BugKind, Evidence, Finding, Form, Incomplete, MayRead, Status, Why, Witness, WitnessType, places, whereabouts};
+use crate::finding::{
+    BugKind, Evidence, Finding, Form, Incomplete, MayRead, Status, Why, Witness, WitnessType, places, whereabouts,
+};
 use crate::key::{Key, name_findings};
 use crate::predict::Prediction;
 use crate::{atomicity, nondeterminism};

@@ -423,9 +423,8 @@ pub(crate) fn places(facts: &Facts<'_>, goal: &Goal) -> Vec<Place> {
 /// The entry for one candidate, by its places.
 pub(crate) fn whereabouts(facts: &Facts<'_>, goal: &Goal, status: Status, why: Why) -> Incomplete {
     let (kind, places, names) = (BugKind::of(goal), places(facts, goal), facts.trace.names());
-    let text = |p: &Place| {
-        p.location.map_or_else(|| format!("{} {}", p.op, p.object), |loc| names.location(loc).to_string())
-    };
+    let text =
+        |p: &Place| p.location.map_or_else(|| format!("{} {}", p.op, p.object), |loc| names.location(loc).to_string());
     let texts: Vec<String> = places.iter().map(text).collect();
     Incomplete {
         kind,

@@ -39,6 +39,15 @@ impl Left {
             Why::Interrupted => format!("{} candidates not examined before the interruption", kind.name()),
         };
         let count = u64::try_from(count).unwrap_or(u64::MAX);
-        Incomplete { kind, status: Status::NotExamined, events: None, count, groups: false, at_least: !self.exact, why, what }
+        Incomplete {
+            kind,
+            status: Status::NotExamined,
+            events: None,
+            count,
+            groups: false,
+            at_least: !self.exact,
+            why,
+            what,
+        }
     }
 }

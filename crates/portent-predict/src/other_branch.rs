@@ -111,14 +111,7 @@ fn reach(trace: &Trace, symbols: &Symbols, options: &Options) -> usize {
 }
 
 /// What there is behind one branch.
-fn try_one(
-    trace: &Trace,
-    symbols: &Symbols,
-    flip: &Flip,
-    options: &Options,
-    reach: usize,
-    stop: &Stop<'_>,
-) -> Tried {
+fn try_one(trace: &Trace, symbols: &Symbols, flip: &Flip, options: &Options, reach: usize, stop: &Stop<'_>) -> Tried {
     let mut told = Prediction::default();
     let whole = trace.len() <= reach;
     let (before, after) = if whole { (trace.len(), trace.len()) } else { (reach / 2, reach - reach / 2) };

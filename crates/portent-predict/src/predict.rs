@@ -21,8 +21,8 @@ use crate::other_branch;
 use crate::property::PropertyTold;
 use crate::stream::{Streamed, Tier};
 use crate::sweep::{Open, Stop, Sweeper, Task};
-use portent_order::{Goal, Model};
 use portent_order::engine::{Effort, Tiers};
+use portent_order::{Goal, Model};
 use portent_trace::Trace;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -173,9 +173,9 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
     }
     let last = Stop::new(control.interrupt, options.budget.and_then(until));
     other_branch::examine(&facts, options, &last, known, &mut prediction);
-    prediction.incomplete.sort_by_key(|entry| {
-        (entry.kind, entry.status, entry.why, entry.events.is_none(), entry.events.clone())
-    });
+    prediction
+        .incomplete
+        .sort_by_key(|entry| (entry.kind, entry.status, entry.why, entry.events.is_none(), entry.events.clone()));
     sort_and_name(trace, &mut prediction.findings);
     if options.kinds.contains(&BugKind::Nondeterminism) {
         prediction.may_read = may_read(&prediction.findings);

@@ -6,7 +6,9 @@
 
 use crate::facts::Facts;
 use crate::final_values::{self, Ending};
-use crate::finding::{BugKind, Evidence, Finding, Flags, Incomplete, Place, Role, Violated, Status, Why, Witness, event_place};
+use crate::finding::{
+    BugKind, Evidence, Finding, Flags, Incomplete, Place, Role, Status, Violated, Why, Witness, event_place,
+};
 use crate::key::name_findings;
 use crate::lattice::{Bounds, Broken, Explored, explore, whole, whole_seen};
 use crate::predict::{Control, Prediction};

@@ -252,7 +252,8 @@ impl<'a, 't> Sweeper<'a, 't> {
         let beyond_hb = hb::ordered(self.facts.trace, &races.collect::<Vec<_>>());
         for (goal, schedule) in found {
             let beyond_hb = matches!(goal, Goal::Race { first, second } if beyond_hb.contains(&(first, second)));
-            let (key, flags) = (Key::of(self.facts, &goal), Flags { beyond_hb, ..nondeterminism::flags(self.facts, &goal) });
+            let (key, flags) =
+                (Key::of(self.facts, &goal), Flags { beyond_hb, ..nondeterminism::flags(self.facts, &goal) });
             outcome.done[BugKind::of(&goal) as usize] += 1;
             outcome.groups.entry(key).or_insert_with(|| Group::new(goal, flags, Some(schedule)));
         }

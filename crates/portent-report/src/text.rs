@@ -6,7 +6,7 @@ mod story;
 
 use crate::report::{Report, Story};
 use crate::words::{count, counted, line};
-use portent_predict::{BugKind, Incomplete, Stats, Why};
+use portent_predict::{BugKind, Incomplete, Stats};
 
 /// How the text is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,18 +131,18 @@ fn open_line(entry: &Incomplete) -> String {
     let (kind, status, why) = (entry.kind.name(), entry.status.words(), entry.why.name());
     let more = if entry.at_least { "at least " } else { "" };
     let unit = if entry.groups { "group" } else { "candidate" };
-    let what = match (&entry.events, entry.why) {
-        (Some(_), _) => line(&entry.what),
-        (None, _) if entry.what.starts_with("branches ") => {
+    let what = match &entry.events {
+        Some(_) => line(&entry.what),
+        None if entry.what.starts_with("branches ") => {
             let rest = entry.what.trim_start_matches("branches ");
             format!("{kind} candidates behind {} {rest}", counted(entry.count, "branch"))
         }
-        (None, _) if entry.count == 0 => format!("{kind} candidates that could not be told apart"),
-        (None, _) if entry.what.starts_with("more ") => {
+        None if entry.count == 0 => format!("{kind} candidates that could not be told apart"),
+        None if entry.what.starts_with("more ") => {
             format!("{more}{} of {kind} candidates", counted(entry.count, &format!("more {unit}")))
         }
-        (None, _) if entry.groups => format!("{more}{} of {kind} candidates", counted(entry.count, unit)),
-        (None, _) => format!("{more}{} of kind {kind}", counted(entry.count, unit)),
+        None if entry.groups => format!("{more}{} of {kind} candidates", counted(entry.count, unit)),
+        None => format!("{more}{} of kind {kind}", counted(entry.count, unit)),
     };
     format!("{status} ({why}): {what}\n")
 }

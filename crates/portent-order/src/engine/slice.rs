@@ -59,7 +59,9 @@ impl Slice<'_> {
             let thread = trace.thread(event);
             match trace.op(event) {
                 Op::Release(lock, mode) => drop(ended.insert((thread, lock, mode))),
-                Op::Acquire(lock, mode) if !ended.remove(&(thread, lock, mode)) && !relaxed.stopped.contains(&thread) => {
+                Op::Acquire(lock, mode)
+                    if !ended.remove(&(thread, lock, mode)) && !relaxed.stopped.contains(&thread) =>
+                {
                     loose.insert(event);
                 }
                 _ => {}
@@ -74,7 +76,8 @@ impl Window<'_> {
     pub(super) fn free_base_readers(&mut self, slice: &Slice<'_>, relaxed: &Relaxed<'_>) {
         for x in 0..self.variables.len() {
             let readers = std::mem::take(&mut self.variables[x].base_readers);
-            let writes: Vec<Node> = self.variables[x].writes.iter().flat_map(|list| list.nodes.iter().copied()).collect();
+            let writes: Vec<Node> =
+                self.variables[x].writes.iter().flat_map(|list| list.nodes.iter().copied()).collect();
             let (mut kept, mut known) = (Vec::new(), None);
             for read in readers {
                 let keeps = match (slice.saw)(self.event(read)) {

@@ -189,7 +189,8 @@ impl<'t> Window<'t> {
     pub(crate) fn of(trace: &'t Trace, model: Model, slice: &Slice<'_>) -> Self {
         debug_assert!(model != Model::Values, "what values mean is only known of consecutive events");
         let first = slice.events.first().map_or(trace.len(), |event| event.index());
-        let held = slice.held.iter().map(|&(t, l, m)| (t.index() as u32, l.index() as u32, m == Mode::Shared)).collect();
+        let held =
+            slice.held.iter().map(|&(t, l, m)| (t.index() as u32, l.index() as u32, m == Mode::Shared)).collect();
         let prefix = Prefix { done: first, held, ..Prefix::default() };
         Self::lay_out(trace, model, &prefix, slice.events.len(), Some(slice))
     }

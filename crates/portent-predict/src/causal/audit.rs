@@ -144,11 +144,13 @@ impl Audit {
                         if befores.is_some_and(|befores| befores.contains(&one)) {
                             let kept = holding[t].iter().filter(|(_, _, acquire)| *acquire < since);
                             let kept = kept.map(|&(lock, mode, _)| (lock, mode)).collect();
-                            let pair = Pair { thread: t, first, second: place, writes: [writes, event.op.writes()], kept };
+                            let pair =
+                                Pair { thread: t, first, second: place, writes: [writes, event.op.writes()], kept };
                             audit.pairs.entry((one, loc, x)).or_default().push(pair);
                         }
                     }
-                    let known = block.firsts.iter().any(|(one, writes, ..)| *one == loc && *writes == event.op.writes());
+                    let known =
+                        block.firsts.iter().any(|(one, writes, ..)| *one == loc && *writes == event.op.writes());
                     if is_first && !known {
                         block.firsts.push((loc, event.op.writes(), place, event.id));
                     }
@@ -230,7 +232,10 @@ impl Audit {
                 for class in self.accesses.get(&(remote, x)).into_iter().flatten() {
                     let writes = class.touch.writes();
                     let conflicts = writes || pair.writes == [true, true];
-                    if class.thread == pair.thread || !conflicts || causal.facts.conflicts_with_set(&pair.kept, class.held) {
+                    if class.thread == pair.thread
+                        || !conflicts
+                        || causal.facts.conflicts_with_set(&pair.kept, class.held)
+                    {
                         continue;
                     }
                     let low = causal.clocks.past(pair.thread, pair.first + 1, class.thread);
@@ -271,7 +276,9 @@ impl Cycles<'_, '_, '_> {
     /// Whether what one wants is what the other holds.
     fn waits_for(&self, one: &Class, other: &Class) -> bool {
         match one.op {
-            Op::Acquire(lock, mode) => self.causal.facts.set(other.held).iter().any(|(l, m)| *l == lock && m.conflicts_with(mode)),
+            Op::Acquire(lock, mode) => {
+                self.causal.facts.set(other.held).iter().any(|(l, m)| *l == lock && m.conflicts_with(mode))
+            }
             _ => false,
         }
     }
@@ -281,7 +288,8 @@ impl Cycles<'_, '_, '_> {
         let audit = self.audit;
         let last = self.chosen.len() + 1 == self.places.len();
         for class in audit.acquires.get(&self.places[self.chosen.len()]).into_iter().flatten() {
-            let fits = self.chosen.iter().all(|(c, _)| c.thread != class.thread && !facts.sets_conflict(c.held, class.held));
+            let fits =
+                self.chosen.iter().all(|(c, _)| c.thread != class.thread && !facts.sets_conflict(c.held, class.held));
             let follows = self.chosen.last().is_none_or(|(before, _)| self.waits_for(before, class));
             let closes = !last || self.chosen.first().is_none_or(|(first, _)| self.waits_for(class, first));
             if !fits || !follows || !closes {
@@ -410,7 +418,8 @@ impl Causal<'_, '_> {
                 // Only the last write of a thread can be the last of all.
                 let Some(&last) = places.last() else { continue };
                 let challenger = self.program(t)[last as usize];
-                if facts.last_write(x) != Some(challenger) && !self.is_overwritten(x, Writer::Event(challenger), &ends) {
+                if facts.last_write(x) != Some(challenger) && !self.is_overwritten(x, Writer::Event(challenger), &ends)
+                {
                     add(Goal::FinalValue { variable: x, challenger });
                 }
             }

@@ -61,7 +61,11 @@ impl Clocks {
         if count > cut[thread] {
             let own = count;
             if let Some(row) = self.row(thread, count) {
-                cut.iter_mut().zip(row).enumerate().filter(|(t, _)| *t != thread).for_each(|(_, (a, b))| *a = (*a).max(*b));
+                cut.iter_mut()
+                    .zip(row)
+                    .enumerate()
+                    .filter(|(t, _)| *t != thread)
+                    .for_each(|(_, (a, b))| *a = (*a).max(*b));
             }
             cut[thread] = own;
         }

@@ -132,12 +132,14 @@ impl<'a, 't> Causal<'a, 't> {
             let events = self.events(&bounds);
             let all = bounds.is_all();
             // With a failed try, whoever holds the lock may be anywhere.
-            let tries = self.has_tries && events.iter().any(|&event| matches!(self.facts.trace.op(event), Op::Busy(..)));
+            let tries =
+                self.has_tries && events.iter().any(|&event| matches!(self.facts.trace.op(event), Op::Busy(..)));
             let exact = all && closed && !tries && !question.to_the_end;
-            if ask.refute && !exact {
-                if let Verdict::Infeasible = self.relaxed(goal, &question, &bounds, &events, ask.effort, tiers) {
-                    return Answer::Refuted;
-                }
+            if ask.refute
+                && !exact
+                && let Verdict::Infeasible = self.relaxed(goal, &question, &bounds, &events, ask.effort, tiers)
+            {
+                return Answer::Refuted;
             }
             if !question.to_the_end && (ask.show.is_some() || exact) {
                 match self.strict(goal, &bounds, events, ask, tiers) {
@@ -403,7 +405,8 @@ impl<'a, 't> Causal<'a, 't> {
     fn after(&self, bounds: &Bounds, rest: &Schedule) -> Schedule {
         let trace = self.facts.trace;
         // All that happened up to the first event that does not lie below.
-        let next = |(t, &from): (usize, &u32)| self.program(t).get(from as usize).map_or(trace.len(), |event| event.index());
+        let next =
+            |(t, &from): (usize, &u32)| self.program(t).get(from as usize).map_or(trace.len(), |event| event.index());
         let common = bounds.from.iter().enumerate().map(next).min().unwrap_or(0);
         let last = |(t, &from): (usize, &u32)| Some(self.program(t)[from.checked_sub(1)? as usize].index() + 1);
         let ends: Vec<usize> = bounds.from.iter().enumerate().map(|end| last(end).unwrap_or(0)).collect();

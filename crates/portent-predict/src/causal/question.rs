@@ -117,6 +117,9 @@ impl Causal<'_, '_> {
     }
 }
 
+/// Positions of one thread by source location.
+type ByPlace = Vec<(LocId, Vec<u32>)>;
+
 /// Where threads write the variables that more than one of them accesses.
 pub(crate) struct Writes {
     /// For each variable, its threads.
@@ -158,7 +161,7 @@ impl Writes {
     }
 
     /// For each variable and each of its threads, where it writes, by source location.
-    pub(super) fn by_place(&self, facts: &Facts<'_>) -> Vec<Vec<Vec<(LocId, Vec<u32>)>>> {
+    pub(super) fn by_place(&self, facts: &Facts<'_>) -> Vec<Vec<ByPlace>> {
         let by_place = |(t, places): &(u32, Vec<u32>)| {
             let program = facts.steps.program(ThreadId::new(*t as usize));
             let mut lists: Vec<(LocId, Vec<u32>)> = Vec::new();

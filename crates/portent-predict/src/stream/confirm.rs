@@ -9,18 +9,19 @@
 //! and is neither, or if there are more than are looked at, it is **undecided**; if time ran out before, it was **not
 //! examined**. These two are counted and shown.
 
-use super::instances::collect;
 use super::happened::observed;
+use super::instances::collect;
 use super::{Candidate, Figures, candidates_until};
 use crate::causal::{Answer, Ask, Audit, Audited, Causal};
-use crate::finding::{BugKind, Incomplete, Status, Why, whereabouts};
+use crate::finding::{BugKind, Incomplete, Status, Why, places, whereabouts};
 use crate::key::Key;
-use crate::nondeterminism;
 use crate::predict::Options;
 use crate::spread::spread;
 use crate::sweep::{Open, Sweeper, windows};
 use portent_order::engine::{Engine, Tiers, View};
-use portent_order::{Goal, Model, Schedule, Verdict};
+use portent_order::{Goal, Model, Schedule, Verdict, Writer};
+use portent_trace::Trace;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -106,23 +107,24 @@ impl<'a, 't> Engines<'a, 't> {
         })
     }
 
-    /// Whether a changed read or final value has the value it had: in `values` that is no change, unless formulas say otherwise.
-    fn changes_nothing(&self, sweeper: &Sweeper<'_, '_>, goal: &Goal) -> bool {
-        let facts = sweeper.facts;
-        self.model == Model::Values && facts.trace.symbols().is_none() && nondeterminism::flags(facts, goal).same_value
+    /// Whether a read would see the value it saw: in `values` that is no change, unless formulas say otherwise.
+    fn changes_nothing(&self, trace: &Trace, goal: &Goal) -> bool {
+        let Goal::Nondeterminism { read, challenger: Writer::Event(c) } = *goal else { return false };
+        // What an update saw is not recorded with it.
+        let saw = trace.value(read).filter(|_| !trace.op(read).writes());
+        self.model == Model::Values && trace.symbols().is_none() && saw.is_some() && saw == trace.value(c)
     }
 
     /// Asks about instances, until one is shown.
     fn ask(&self, instances: &[Goal], quick: bool, sweeper: &Sweeper<'_, '_>) -> Asked {
-        let mut asked =
-            Asked { shown: None, left: Vec::new(), finished: false, questions: 0, tiers: Tiers::default() };
+        let mut asked = Asked { shown: None, left: Vec::new(), finished: false, questions: 0, tiers: Tiers::default() };
         let effort = sweeper.effort();
         for goal in instances {
             if sweeper.stop.why().is_some() || asked.left.len() >= PATIENCE {
                 return asked;
             }
             asked.questions += 1;
-            if self.changes_nothing(sweeper, goal) {
+            if self.changes_nothing(sweeper.facts.trace, goal) {
                 continue;
             }
             let show = self.showing.is_none().then_some(self.model);
@@ -301,6 +303,34 @@ impl Tier {
         sweeper.sweep(&windows(sweeper.facts.trace.len(), sweeper.options.window), &open);
         // What a window could not decide is a group that stays open.
         sweeper.outcomes.values_mut().for_each(|(outcome, _)| outcome.undecided.clear());
+        self.ask_around(sweeper);
+    }
+
+    /// The same, in longer windows around an instance of each group that is left.
+    fn ask_around(&mut self, sweeper: &mut Sweeper<'_, '_>) {
+        let (facts, len) = (sweeper.facts, 2 * sweeper.options.window);
+        let events = |goal: &Goal| places(facts, goal).iter().filter_map(|place| place.event).collect::<Vec<u32>>();
+        let mut around: Vec<(Range<usize>, Goal)> = Vec::new();
+        for goal in self.still_open(sweeper).into_iter().filter_map(|g| self.groups[g].instances.first()) {
+            let kernel = |input: &u32| facts.trace.lowered(*input).start;
+            let ends = events(goal).iter().map(kernel).collect::<Vec<usize>>();
+            let (Some(&low), Some(&high)) = (ends.iter().min(), ends.iter().max()) else { continue };
+            if high - low < len {
+                let end = (high + 1 + (len - (high - low)) / 8).min(facts.trace.len());
+                around.push((end.saturating_sub(len)..end, goal.clone()));
+            }
+        }
+        around.sort_by_key(|(span, goal)| (span.start, goal.clone()));
+        let views = View::spans(facts.trace, sweeper.options.model, around.iter().map(|(span, _)| span.clone()));
+        let mut found = Vec::new();
+        for (view, (_, goal)) in views.zip(&around).take_while(|_| sweeper.stop.why().is_none()) {
+            let mut engine = Engine::new(&view);
+            if let Verdict::Feasible(schedule) = engine.decide(goal, sweeper.effort()) {
+                found.push((goal.clone(), schedule));
+            }
+            sweeper.spent.add(&engine.tiers());
+        }
+        sweeper.adopt(found);
     }
 
     /// Asks the end of the trace what only that can tell: final values, wake-ups that are lost for good, and in `values`
@@ -323,7 +353,9 @@ impl Tier {
             });
             let first = trace.len() - len;
             let mut views = View::spans(trace, options.model, std::iter::once(first..trace.len()));
-            let Some(view) = Some(&mut views).filter(|_| !open.is_empty()).and_then(Iterator::next) else { return whole };
+            let Some(view) = Some(&mut views).filter(|_| !open.is_empty()).and_then(Iterator::next) else {
+                return whole;
+            };
             // One engine for all: they share most of what it learns.
             let mut engine = Engine::new(&view);
             let mut found = Vec::new();
@@ -401,7 +433,8 @@ impl Tier {
                 what: what.replace("KIND", kind.name()),
             };
             for goal in undecided.iter().filter(|goal| BugKind::of(goal) == kind).take(LISTED) {
-                incomplete.push(Incomplete { groups: true, ..whereabouts(facts, goal, Status::Undecided, Why::Window) });
+                incomplete
+                    .push(Incomplete { groups: true, ..whereabouts(facts, goal, Status::Undecided, Why::Window) });
             }
             let more = of_kind(&undecided).saturating_sub(LISTED as u64);
             if more > 0 {

@@ -6,9 +6,9 @@
 //! it says no, and so are common locks.
 
 use super::Candidate;
-use crate::causal::{Cut, Past};
 use super::spots::{Instances, Offer, Rank, Spots};
 use super::standing::Touch;
+use crate::causal::{Cut, Past};
 use crate::facts::Facts;
 use portent_order::{Goal, Model};
 use portent_trace::{Event, EventId, LocId, Op, VarId};

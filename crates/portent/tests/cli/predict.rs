@@ -88,10 +88,10 @@ fn nothing_found_is_status_0_and_bad_input_status_2() {
 
 #[test]
 fn an_incomplete_search_is_said_and_strict_makes_it_a_failure() {
-    // The write and the read are further apart than a window is long.
-    let far = format!("T1|w(x)|1\n{}T2|r(x)|2\n", "T3|branch|3\n".repeat(10));
+    // T2 must give L1 back before T0 can come to its read, and then be stopped before its write: more than four events.
+    let far = "T1|r(v2)|1\nT2|acq(L1)|2\nT2|r(v2)|3\nT2|acq(L2)|4\nT2|w(v0)|5\nT2|rel(L1)|6\nT0|acq(L1)|7\nT0|rel(L1)|8\nT0|r(v0)|9\n";
     let place = Place::with("far.std", far).and("shop.std", SHOP);
-    let predict = "predict far.std --kind nondeterminism --window 4";
+    let predict = "predict far.std --kind race --window 4 --reach 4";
     assert_snapshot!("predict_window", place.session(predict));
     assert_snapshot!("predict_strict", place.session(&format!("{predict} --strict")));
     assert_snapshot!("predict_budget", place.session("predict shop.std --budget 0"));
