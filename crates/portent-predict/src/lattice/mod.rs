@@ -5,7 +5,7 @@
 //! from the paper, which is wrong in places (SEMANTICS §6): what a variable holds is part of a cut instead of counters of
 //! atomic sets; reads of initial values are kept; locks are locks, not variables; prefixes that no complete run has are
 //! explored too; so are, in `reads`, those in which the last executed read of a thread, if the property sees it, sees
-//! another write ([`state`]). Values that a trace does not carry are unknown, and so is then the answer.
+//! another write (`state`). Values that a trace does not carry are unknown, and so is then the answer.
 
 pub mod draw;
 mod explore;
