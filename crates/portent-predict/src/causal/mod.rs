@@ -12,6 +12,10 @@
 //!
 //! `audit` lists the instances of groups that clocks and locks do not refute: all of them, so that a group whose instances
 //! are all refuted is refuted.
+//!
+//! Papers: Sinha et al. work on the past of the goal's events, too, but take it whole; the relaxed slice is ours. Not here: `values`,
+//! where a read may take its value from anywhere (what `sync` refutes is refuted there, what `reads` shows is tried); and
+//! schedules for final values and lost wake-ups, which take the end of the trace (`stream::confirm`) and are only refuted here.
 
 mod audit;
 mod clocks;
@@ -62,7 +66,7 @@ pub(crate) struct Ask {
     pub(crate) refute: bool,
     /// The model that schedules must be accepted in, if any are looked for.
     pub(crate) show: Option<Model>,
-    /// Whether only short slices are looked at.
+    /// Whether slices of all [`Causal::reach`] events are left out.
     pub(crate) quick: bool,
     pub(crate) effort: Effort,
 }

@@ -3,7 +3,8 @@
 //! 1. What was observed, and the best instance of each group, on its causal past (`causal`).
 //! 2. (In `predict`:) the sync-preserving sweep.
 //! 3. Every instance of what is still open that clocks and locks do not refute (`causal::Audit`), near ones first.
-//! 4. In `values`, what is open then is asked of windows (`windows`).
+//! 4. What only the end of the trace can tell, and in `values` what is open then, is asked of the trace's last events and of the
+//!    whole, if that is not too long; else, in `values`, of windows, which show but do not refute.
 //!
 //! A group is **confirmed** if it has a finding and **refuted** if each of its instances is. If an instance was asked about
 //! and is neither, or if there are more than are looked at, it is **undecided**; if time ran out before, it was **not
