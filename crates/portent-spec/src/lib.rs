@@ -30,6 +30,7 @@ mod evaluate;
 pub mod generate;
 mod lex;
 mod monitor;
+mod observed;
 mod parse;
 
 pub use ast::{Property, PropertyFile};
@@ -38,4 +39,5 @@ pub use compile::{Compiled, TooLarge};
 pub use diagnostic::Diagnostic;
 pub use evaluate::{Assume, Ruling, evaluate, evaluate_changed};
 pub use monitor::{Judgement, Letter, Monitor};
+pub use observed::broken_by;
 pub use parse::parse;
