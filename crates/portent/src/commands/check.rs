@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long all predictions and all replays may take, unless --budget says otherwise.
-const BUDGET: Duration = Duration::from_secs(120);
+const BUDGET: Duration = crate::args::defaults::BUDGET;
 /// Replays with new behaviour that one round examines.
 const NEW_RUNS: usize = 8;
 
