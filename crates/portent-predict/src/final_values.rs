@@ -54,6 +54,6 @@ pub(crate) fn look(facts: &Facts<'_>, bound: &Bound, effort: Effort) -> Ending {
             Err(why) => Ending::Open(format!("internal: {why}")),
         },
         Verdict::Infeasible => Ending::Good,
-        Verdict::Unknown(why) => Ending::Open(why),
+        Verdict::Unknown(why) => Ending::Open(why.to_string()),
     }
 }
