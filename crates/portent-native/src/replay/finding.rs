@@ -1,85 +1,85 @@
 //! A finding as `predict --json` wrote it, and what replaying it means.
 
-use super::replay::{Run, Wanted};
 use super::schedule::{Schedule, ScheduleGoal, thread_number};
-use crate::failure::Failure;
+use super::{Run, Wanted};
+use crate::error::Error;
 use serde::Deserialize;
 use std::path::Path;
 
 /// Findings of a trace, as far as a replay needs them.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Findings {
+pub struct Findings {
     schema: u32,
-    pub(crate) findings: Vec<Finding>,
+    pub findings: Vec<Finding>,
 }
 
 /// One of them.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Finding {
-    pub(crate) id: String,
-    pub(crate) kind: String,
+pub struct Finding {
+    pub id: String,
+    pub kind: String,
     #[serde(default)]
-    pub(crate) form: Option<String>,
+    pub form: Option<String>,
     #[serde(default)]
-    pub(crate) object: String,
-    pub(crate) places: Vec<Place>,
-    pub(crate) witness: Option<Witness>,
+    pub object: String,
+    pub places: Vec<Place>,
+    pub witness: Option<Witness>,
     #[serde(default)]
-    pub(crate) property: Option<Property>,
+    pub property: Option<Property>,
 }
 
 /// The property that it breaks.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Property {
+pub struct Property {
     /// As a file of its own.
-    pub(crate) source: String,
+    pub source: String,
 }
 
 /// A place of it.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Place {
-    pub(crate) role: String,
-    pub(crate) thread: Option<String>,
-    pub(crate) event: Option<u32>,
+pub struct Place {
+    pub role: String,
+    pub thread: Option<String>,
+    pub event: Option<u32>,
 }
 
 /// The schedule that leads to it.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Witness {
+pub struct Witness {
     steps: Vec<(String, u64)>,
 }
 
 impl Findings {
     /// Reads a document of schema 1.
-    pub(crate) fn load(path: &Path) -> Result<Findings, Failure> {
+    pub fn load(path: &Path) -> Result<Findings, Error> {
         let name = path.display();
         let help = "write them with `portent predict TRACE --json FILE`, and name the file with --findings";
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("{name}: {error}"), help))?;
+        let text = std::fs::read_to_string(path).map_err(|error| Error::refused(format!("{name}: {error}"), help))?;
         let found: Findings = serde_json::from_str(&text)
-            .map_err(|error| Failure::usage(format!("{name}: not a list of findings: {error}"), help))?;
+            .map_err(|error| Error::refused(format!("{name}: not a list of findings: {error}"), help))?;
         if found.schema != 1 {
             let message = format!("{name}: findings of schema {}, this Portent reads schema 1", found.schema);
-            return Err(Failure::usage(message, "use the Portent that wrote them"));
+            return Err(Error::refused(message, "use the Portent that wrote them"));
         }
         Ok(found)
     }
 
     /// The one with this id.
-    pub(crate) fn get(&self, id: &str) -> Result<&Finding, Failure> {
+    pub fn get(&self, id: &str) -> Result<&Finding, Error> {
         self.findings.iter().find(|finding| finding.id == id).ok_or_else(|| {
             let known: Vec<_> = self.findings.iter().map(|finding| finding.id.as_str()).take(20).collect();
             let help = match known.len() {
                 0 => "there are no findings in the file".to_owned(),
                 _ => format!("there are: {}", known.join(", ")),
             };
-            Failure::usage(format!("there is no finding {id}"), help)
+            Error::refused(format!("there is no finding {id}"), help)
         })
     }
 }
 
 impl Finding {
     /// A finding that was just predicted.
-    pub(crate) fn of(trace: &portent_trace::Trace, finding: &portent_predict::Finding) -> Finding {
+    pub fn of(trace: &portent_trace::Trace, finding: &portent_predict::Finding) -> Finding {
         let name = |thread| trace.names().thread(thread).to_owned();
         let place = |place: &portent_predict::Place| Place {
             role: place.role.name().to_owned(),
@@ -101,13 +101,13 @@ impl Finding {
     }
 
     /// The schedule to enforce and what is to be seen.
-    pub(crate) fn script(&self, run: &Run) -> Result<(Schedule, Wanted), Failure> {
+    pub fn script(&self, run: &Run) -> Result<(Schedule, Wanted), Error> {
         let Some(witness) = &self.witness else {
             let help = "its evidence is the recorded run itself";
-            return Err(Failure::usage(format!("{} has no schedule to replay", self.id), help));
+            return Err(Error::refused(format!("{} has no schedule to replay", self.id), help));
         };
         let foreign = || {
-            Failure::usage(
+            Error::refused(
                 format!("{}: its threads are not those of a recorded program", self.id),
                 "findings can be replayed from traces that `portent record` wrote",
             )
@@ -148,7 +148,7 @@ impl Finding {
         let known = run.events.len() as u32;
         if self.places.iter().filter_map(|place| place.event).any(|event| event >= known) {
             let help = "findings and trace must be of the same run: predict again";
-            return Err(Failure::usage(format!("{}: names events that the trace does not have", self.id), help));
+            return Err(Error::refused(format!("{}: names events that the trace does not have", self.id), help));
         }
         Ok((schedule, wanted))
     }
