@@ -4,11 +4,10 @@
 //! from the observed run. Each schedule is replayed by the independent checker, and the run it gives is judged by the
 //! reference semantics, before anybody sees it. In `reads`, the last executed read of each thread may see any write.
 
+use crate::bug::{Bug, BugKind, Place, Role, Violated};
 use crate::facts::Facts;
 use crate::final_values::{self, Ending};
-use crate::finding::{
-    BugKind, Evidence, Finding, Flags, Incomplete, Place, Role, Status, Violated, Why, Witness, event_place,
-};
+use crate::finding::{Evidence, Finding, Flags, Incomplete, Status, Why, Witness};
 use crate::key::name_findings;
 use crate::lattice::{Bounds, Broken, Explored, explore, whole, whole_seen};
 use crate::predict::{Control, Prediction};
@@ -373,10 +372,10 @@ fn findings(
         };
         groups.insert(location, found.len());
         let place = match way.event {
-            Some(event) => event_place(trace, Role::Violation, event),
+            Some(event) => Place::of_event(trace, Role::Violation, event),
             None => {
                 let object = bound.watched.iter().map(|watched| watched.name.as_str()).collect::<Vec<_>>().join(", ");
-                Place { role: Role::Violation, thread: None, event: None, op: "final", object, location: None }
+                Place::of_value(Role::Violation, "final", object)
             }
         };
         let read_anew = run.iter().filter(|done| done.changed.is_some()).map(|done| done.event.id);
@@ -387,20 +386,14 @@ fn findings(
         };
         found.push(Finding {
             id: String::new(),
-            kind: BugKind::Property,
-            form: None,
+            bug: Bug::Property { at: place, violated: explain(trace, bound, &way, &run) },
             evidence: if way.deviation == 0 { Evidence::Observed } else { Evidence::Predicted },
             model: Some(model),
             object: bound.property.name.clone(),
-            places: vec![place],
             instances: 1,
             instances_exact: true,
             flags: Flags::default(),
-            witness_type: None,
-            pattern: None,
-            goal: None,
             witness: Some(Witness { schedule: way.schedule.clone(), steps }),
-            property: Some(explain(trace, bound, &way, &run)),
             other_branch: None,
         });
     }
@@ -466,7 +459,7 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Done]) -> Violated
     let names = trace.names();
     let who = |event: &Event| names.thread(event.thread).to_owned();
     let deed = |event: &Event| {
-        let place = event_place(trace, Role::Violation, event.id);
+        let place = Place::of_event(trace, Role::Violation, event.id);
         let value = event.value.map_or_else(String::new, |value| format!(" = {value}"));
         format!("{} {}{value}", place.op, place.object).trim_end().to_owned()
     };
@@ -527,7 +520,7 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Done]) -> Violated
                 format!("what {} wrote at {}", who(&writer), names.location(writer.loc))
             }
         };
-        let place = event_place(trace, Role::Violation, event.id);
+        let place = Place::of_event(trace, Role::Violation, event.id);
         let what = format!("{}'s {} {} at {}", who(event), place.op, place.object, names.location(event.loc));
         text.push_str(&format!(
             " {what} sees {sees}, not what it saw in the recorded run: {} stops there, as what it does next is not known.",

@@ -43,9 +43,9 @@ fn landing_has_3_runs_8_cuts_and_one_run_that_breaks_the_property() {
     let found = predict(&trace, source, 100);
     assert_eq!(found.findings.len(), 1);
     let finding = &found.findings[0];
-    assert_eq!(finding.places[0].role.name(), "violation");
-    assert_eq!(finding.places[0].event, Some(3));
-    let explanation = &finding.property.as_ref().unwrap().explanation;
+    assert_eq!(finding.places()[0].role.name(), "violation");
+    assert_eq!(finding.places()[0].event, Some(3));
+    let explanation = &finding.bug.violated().unwrap().explanation;
     assert!(
         explanation.starts_with("Step 4 of this order, T1's write landing = 1 at l.c:4, breaks it."),
         "{explanation}"
@@ -118,11 +118,11 @@ fn a_property_about_what_a_read_sees_held_though_the_read_could_see_the_initial_
     assert_eq!(found.properties[0].verdict, PropertyVerdict::Broken, "{}", found.properties[0].sentence);
     assert!(found.errors.is_empty(), "{:?}", found.errors);
     let finding = &found.findings[0];
-    assert_eq!((finding.places[0].event, finding.evidence.name()), (Some(1), "predicted"));
+    assert_eq!((finding.places()[0].event, finding.evidence.name()), (Some(1), "predicted"));
     let steps: Vec<(&str, u64)> =
         finding.witness.as_ref().unwrap().steps.iter().map(|s| (trace.names().thread(s.thread), s.events)).collect();
     assert_eq!(steps, [("T2", 1)]);
-    let explanation = &finding.property.as_ref().unwrap().explanation;
+    let explanation = &finding.bug.violated().unwrap().explanation;
     assert_eq!(
         explanation,
         "Step 1 of this order, T2's read x = 0 at a.c:2, breaks it. Before it: x = 0 (as it started). After it: x = 0 (as \
@@ -293,7 +293,7 @@ fn final_values_are_those_of_complete_runs() {
     assert_eq!(found.properties[0].verdict, PropertyVerdict::Holds, "{:?}", found.findings);
     let trace = Trace::from_std("T1|w(x)|1|4\nT2|w(x)|2|3\n").unwrap();
     let found = predict(&trace, "property p: final x == 3", 100);
-    assert_eq!((found.findings[0].places[0].op, found.findings[0].places[0].event), ("final", None));
+    assert_eq!((found.findings[0].places()[0].op, found.findings[0].places()[0].event), ("final", None));
 }
 
 #[test]

@@ -21,8 +21,10 @@ use portent_native::replay::{Replay, Script};
 use portent_native::run::examine;
 use portent_native::run::launch::Target;
 use portent_order::Model;
-use portent_predict::{BugKind, Control, Finding, Options, Prediction, PropertyOptions, check_properties};
-use portent_report::{Extras, Replayed, Report, Settings, Story, json};
+use portent_predict::{
+    Bug, BugKind, Control, Finding, Nondeterminism, Options, Place, Prediction, PropertyOptions, check_properties,
+};
+use portent_report::{Extras, Replayed, Report, Settings, json};
 use portent_runtime::plan::{Plan, policy};
 use portent_trace::{Progress, Trace};
 use std::collections::{BTreeMap, HashSet};
@@ -197,8 +199,8 @@ impl Check<'_> {
                 let names: HashSet<&str> = prediction
                     .findings
                     .iter()
-                    .filter_map(|finding| finding.property.as_ref())
-                    .map(|p| &*p.name)
+                    .filter_map(|finding| finding.bug.violated())
+                    .map(|violated| &*violated.name)
                     .collect();
                 prediction.properties.retain(|told| names.contains(told.name.as_str()));
             }
@@ -329,16 +331,21 @@ impl Check<'_> {
     /// Whether a finding only leads back: a read that saw one write and could see another was told before, from a run in
     /// which it saw the other.
     fn is_reverse(&self, trace: &Trace, finding: &Finding) -> bool {
-        let place = |place: &portent_predict::Place| place.location.map(|at| trace.names().location(at).to_string());
-        let known =
-            |story: &Story| story.places.iter().map(|spot| spot.at.as_ref().map(|at| at.text.clone())).collect();
-        let [read, writer, challenger] = &finding.places[..] else { return false };
-        let reverse: Vec<_> = [read, challenger, writer].map(place).into();
-        finding.kind == BugKind::Nondeterminism
-            && self.report.stories.iter().any(|story| {
-                let told: Vec<Option<String>> = known(story);
-                story.finding.kind == finding.kind && story.finding.object == finding.object && told == reverse
-            })
+        let Bug::Nondeterminism(
+            Nondeterminism::Read { read, writer, challenger, .. }
+            | Nondeterminism::FinalValue { end: read, writer, challenger, .. },
+        ) = &finding.bug
+        else {
+            return false;
+        };
+        let at = |place: &Place| place.location.map(|at| trace.names().location(at).to_string());
+        let reverse: Vec<Option<String>> = [read, challenger, writer].map(at).into();
+        self.report.stories.iter().any(|story| {
+            let told = story.places.iter().map(|spot| spot.at.as_ref().map(|at| at.text.clone()));
+            story.finding.kind() == BugKind::Nondeterminism
+                && story.finding.object == finding.object
+                && told.eq(reverse.iter().cloned())
+        })
     }
 
     /// Whether a replay did something that no run before it did.
