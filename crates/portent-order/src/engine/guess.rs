@@ -7,10 +7,11 @@
 //! the value that is why a read has to wait. A guess that gets stuck proves nothing. All of it is the same in every run.
 
 use super::choices::reaches_values;
+use super::index::{Id, IndexVec, Node};
 use super::stage::{Caution, Stage};
 use super::symbolic::{Course, Held};
 use super::target::Target;
-use super::window::{BASE, NONE, Node, Window};
+use super::window::Window;
 use std::cmp::Reverse;
 
 /// Which thread goes on when several can.
@@ -52,7 +53,7 @@ const REMEMBERED: usize = 64;
 const FOLLOWED: usize = 3;
 
 /// How far the threads are on the way to a target, and with how few events.
-type Progress = (u32, Reverse<usize>);
+type Progress = (usize, Reverse<usize>);
 
 #[derive(Clone)]
 pub(crate) struct Guess<'w, 't> {
@@ -61,8 +62,8 @@ pub(crate) struct Guess<'w, 't> {
     /// The order that came furthest.
     best: Vec<Node>,
     /// For each read, what it should rather not see; and whether it should rather see what it saw in the trace.
-    avoid: Vec<Option<Held>>,
-    insist: Vec<bool>,
+    avoid: IndexVec<Node, Option<Held>>,
+    insist: IndexVec<Node, bool>,
     /// Orders that led somewhere for other questions, and how many there were.
     known: Vec<Vec<Node>>,
     so_far: usize,
@@ -78,8 +79,8 @@ impl<'w, 't> Guess<'w, 't> {
             w,
             stage: Stage::new(w, Course::of(w)?),
             best: Vec::new(),
-            avoid: vec![None; w.len()],
-            insist: vec![false; w.len()],
+            avoid: IndexVec::repeat(None, w.len()),
+            insist: IndexVec::repeat(false, w.len()),
             known: Vec::new(),
             so_far: 0,
             ranked: Vec::new(),
@@ -140,10 +141,7 @@ impl<'w, 't> Guess<'w, 't> {
     /// The remembered orders that have most in common with what the target needs.
     fn closest(&self, target: &Target) -> Vec<usize> {
         let w = self.w;
-        let in_common = |order: &Vec<Node>| {
-            let needed = |n: u32| w.place[n as usize] < target.cut[w.chain_of[n as usize] as usize];
-            order.iter().filter(|&&node| needed(node)).count()
-        };
+        let in_common = |order: &Vec<Node>| order.iter().filter(|&&node| w.is_in(&target.cut, node)).count();
         let mut ranked: Vec<_> = self.known.iter().enumerate().map(|(at, order)| (in_common(order), at)).collect();
         ranked.sort_unstable();
         ranked.iter().rev().take(FOLLOWED).map(|&(_, at)| at).collect()
@@ -174,7 +172,11 @@ impl<'w, 't> Guess<'w, 't> {
             let blamed = if seed % 3 == 0 { self.blame(target, seed) } else { None };
             let kept = blamed.unwrap_or(self.best.len().saturating_sub(back)).min(self.best.len());
             self.stage.back_to(kept);
-            let changed = [Changed::LikeOthers, Changed::AfterOthers, Changed::AfterAll][(seed % 3) as usize];
+            let changed = match seed % 3 {
+                0 => Changed::LikeOthers,
+                1 => Changed::AfterOthers,
+                _ => Changed::AfterAll,
+            };
             if self.run(target, Rule { needed_first: seed % 2 == 1, changed, seed }) {
                 return true;
             }
@@ -198,30 +200,29 @@ impl<'w, 't> Guess<'w, 't> {
     fn blame(&mut self, target: &Target, seed: u64) -> Option<usize> {
         let (w, stage) = (self.w, &self.stage);
         let mut blamed: Vec<Node> = Vec::new();
-        for chain in (0..w.chains).filter(|&chain| stage.position[chain] < target.cut[chain]) {
-            blamed.extend(stage.course.partner(w.chain[chain][stage.position[chain] as usize]));
-            let (x, last) = stage.refused[chain];
-            if x != NONE && last != BASE {
+        for chain in w.chains().filter(|&chain| stage.position[chain] < target.cut[chain]) {
+            blamed.extend(stage.course.partner(w.chain[chain][stage.position[chain]]));
+            if let Some(last) = stage.refused[chain].and_then(|(_, last)| last.node()) {
                 stage.course.blame(last, &mut blamed);
             }
         }
         let &read = blamed.get(shuffle(seed, 0, 0) as usize % blamed.len().max(1))?;
         if stage.course.has_changed(read) {
-            self.insist[read as usize] = true;
+            self.insist[read] = true;
         } else {
-            self.avoid[read as usize] = Some(stage.course.saw(read));
+            self.avoid[read] = Some(stage.course.saw(read));
         }
         stage.order.iter().rposition(|&node| node == read)
     }
 
     fn progress(&self, target: &Target) -> Progress {
-        let needed = self.stage.position.iter().zip(&target.cut).map(|(at, cut)| at.min(cut)).sum();
+        let needed = self.stage.position.iter().zip(target.cut.iter()).map(|(at, cut)| at.min(cut).index()).sum();
         (needed, Reverse(self.stage.order.len()))
     }
 
     /// Goes on until the target is reached, or nothing can happen.
     fn run(&mut self, target: &Target, rule: Rule) -> bool {
-        while self.stage.position.iter().zip(&target.cut).any(|(at, cut)| at < cut) {
+        while !target.cut.row().is_within(&self.stage.position) {
             if self.left == 0 || !self.advance(target, rule) {
                 return false;
             }
@@ -236,21 +237,21 @@ impl<'w, 't> Guess<'w, 't> {
         let (w, stage) = (self.w, &mut self.stage);
         self.ranked.clear();
         let spell = stage.order.len() as u64 / SPELL;
-        for chain in (0..w.chains).filter(|&chain| !stage.over[chain]) {
+        for chain in w.chains().filter(|&chain| !stage.over[chain]) {
             let place = stage.position[chain];
             if place >= target.stop[chain] {
                 continue;
             }
-            let node = w.chain[chain][place as usize];
+            let node = w.chain[chain][place];
             let helps = rule.needed_first && place >= target.cut[chain];
             let (mut changed, mut last) = (false, false);
-            if let Some(x) = w.act[node as usize].read() {
-                let insists = self.insist[node as usize];
+            if let Some(x) = w.act[node].read() {
+                let insists = self.insist[node];
                 changed = (insists || rule.changed != Changed::LikeOthers) && !stage.course.would_see_the_same(node, x);
                 last = changed && (insists || rule.changed == Changed::AfterAll)
-                    || self.avoid[node as usize].is_some_and(|held| stage.course.would_see(x) == held);
+                    || self.avoid[node].is_some_and(|held| stage.course.would_see(x) == held);
             }
-            let turn = if rule.seed == 0 { 0 } else { shuffle(rule.seed, spell, chain as u64) };
+            let turn = if rule.seed == 0 { 0 } else { shuffle(rule.seed, spell, chain.index() as u64) };
             self.ranked.push(((last, helps, changed, turn), node));
         }
         self.ranked.sort_unstable();

@@ -1,15 +1,16 @@
 //! Tier 3: conflict-driven search over order literals, observed order first; one solver for all questions of a window.
 //!
-//! The encoding of SOLVER.md: a node Z is the cut, the goal is made of assumptions only, and every constraint binds only
+//! The encoding of docs/internals/encoding.md: a node Z is the cut, the goal is made of assumptions only, and every constraint binds only
 //! inside the witness, so what is learnt for one question holds for all. Clauses are made *on demand*: the solver's order
 //! is put to the test by the simulator, and only constraints that stand in its way become clauses. Hot variables would
 //! need cubically many of them beforehand; hardly any are ever asked for.
 
+use super::index::{Node, ScopeId, Source, Variable, WaitId};
 use super::simulate::Obstacle;
 use super::symbolic::Course;
 use super::target::Target;
 use super::theory::{OrderTheory, Outcome};
-use super::window::{Act, BASE, NONE, Node, Window};
+use super::window::{Act, Window};
 use crate::goal::Unknown;
 use batsat::{Callbacks, Lit, Solver, SolverInterface, SolverOpts, Var, lbool};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -78,9 +79,9 @@ enum Known {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Made {
     Obstacle(Obstacle),
-    Last(u32, u32, Node),
-    Disturbed(u32, Node),
-    CanGoOn(u32, Node, u32),
+    Last(Variable, Source, Node),
+    Disturbed(WaitId, Node),
+    CanGoOn(WaitId, Node, Option<ScopeId>),
 }
 
 /// Whether it refuses an order that obeys all rules.
@@ -101,20 +102,20 @@ pub(crate) struct Search<'w, 't> {
     pairs: FxHashMap<(Node, Node), Lit>,
     pub(super) made: FxHashSet<Made>,
     /// "This write is the last of its variable", by variable and write.
-    last: FxHashMap<(u32, u32), Lit>,
+    last: FxHashMap<(Variable, Source), Lit>,
     /// "This wait is lost", by wait.
-    pub(super) lost: FxHashMap<u32, Lit>,
+    pub(super) lost: FxHashMap<WaitId, Lit>,
     /// "This scope is open at the cut".
-    pub(super) open: FxHashMap<u32, Lit>,
-    /// In `values`: "this read sees what it expects", "this write (or [`BASE`]) is what this read sees", "all reads before this
+    pub(super) open: FxHashMap<ScopeId, Lit>,
+    /// In `values`: "this read sees what it expects", "this is what this read sees", "all reads before this
     /// write see what they expect".
     pub(super) kept: FxHashMap<Node, Lit>,
-    pub(super) sources: FxHashMap<(u32, Node), Lit>,
+    pub(super) sources: FxHashMap<(Source, Node), Lit>,
     pub(super) solid: FxHashMap<Node, Lit>,
-    /// Where there are formulas: reads that have a literal for each write they could see; "what this read (or [`NONE`]) sees
-    /// changes by this write".
+    /// Where there are formulas: reads that have a literal for each write they could see; "what this read (or the
+    /// variable, at the end) sees changes by this write".
     pub(super) chosen: FxHashSet<Node>,
-    pub(super) changes: FxHashMap<(Node, u32), Lit>,
+    pub(super) changes: FxHashMap<(Option<Node>, Option<Source>), Lit>,
     pub(super) possible: FxHashMap<Node, Lit>,
     /// Events whose conditions on a single read have become clauses.
     pub(super) ruled_out: FxHashSet<Node>,
@@ -145,9 +146,9 @@ impl<'w, 't> Search<'w, 't> {
             course: Course::of(w),
         };
         let z = search.theory.z();
-        for wait in &w.waits {
-            if wait.sleep != NONE && wait.notify != NONE {
-                search.clause(&[(z, wait.wake), (wait.sleep, wait.notify)], &[]);
+        for wait in w.waits.iter() {
+            if let (Some(sleep), Some(notify)) = (wait.sleep, wait.notify) {
+                search.clause(&[(z, wait.wake), (sleep, notify)], &[]);
             }
         }
         search
@@ -261,11 +262,11 @@ impl<'w, 't> Search<'w, 't> {
     fn assumptions(&mut self, target: &Target) -> Option<Vec<Lit>> {
         let z = self.theory.z();
         let mut orders = target.edges.clone();
-        for chain in 0..self.w.chains {
-            if let Some(last) = target.cut[chain].checked_sub(1) {
-                orders.push((self.w.chain[chain][last as usize], z));
+        for chain in self.w.chains() {
+            if let Some(last) = target.cut[chain].previous() {
+                orders.push((self.w.chain[chain][last], z));
             }
-            if let Some(&stop) = self.w.chain[chain].get(target.stop[chain] as usize) {
+            if let Some(&stop) = self.w.chain[chain].get(target.stop[chain]) {
                 orders.push((z, stop));
             }
         }
@@ -320,24 +321,18 @@ impl<'w, 't> Search<'w, 't> {
         let (w, z) = (self.w, self.theory.z());
         match obstacle {
             Obstacle::Scopes(one, two) => {
-                let (one, two) = (w.scopes[one as usize], w.scopes[two as usize]);
+                let (one, two) = (w.scopes[one], w.scopes[two]);
                 let mut orders = Vec::new();
                 for (a, b) in [(one, two), (two, one)] {
-                    if a.acquire != NONE {
-                        orders.push((z, a.acquire));
-                    }
-                    if a.release != NONE && b.acquire != NONE {
-                        orders.push((a.release, b.acquire));
-                    }
+                    orders.extend(a.acquire.map(|acquire| (z, acquire)));
+                    orders.extend(a.release.zip(b.acquire));
                 }
                 self.clause(&orders, &[]);
             }
-            Obstacle::FromRead(read, writer, rival) => {
+            Obstacle::FromRead(read, source, rival) => {
                 let mut orders = vec![(read, rival)];
-                if writer != BASE {
-                    orders.push((rival, writer));
-                }
-                match self.sources.get(&(writer, read)) {
+                orders.extend(source.node().map(|writer| (rival, writer)));
+                match self.sources.get(&(source, read)) {
                     Some(&sees) => self.clause(&orders, &[!sees]),
                     None => {
                         orders.push((z, read));
@@ -345,21 +340,22 @@ impl<'w, 't> Search<'w, 't> {
                     }
                 }
             }
+            Obstacle::NotWritten(_) => debug_assert!(false, "the order has what a read is to see before it"),
             Obstacle::Changed(read) => self.must_keep(read),
             Obstacle::Spoiled(write, read) => self.must_keep_before(write, read),
             Obstacle::Busy(node) => {
-                let Act::Busy(lock, mode) = w.act[node as usize] else { return };
+                let Act::Busy(lock, mode) = w.act[node] else { return };
                 let mut holders = Vec::new();
-                for list in &w.locks[lock as usize] {
-                    if list.chain != w.chain_of[node as usize] && list.mode.conflicts_with(mode) {
+                for list in &w.locks[lock] {
+                    if list.chain != w.chain_of[node] && list.mode.conflicts_with(mode) {
                         for &scope in &list.scopes {
-                            let scope = w.scopes[scope as usize];
+                            let scope = w.scopes[scope];
                             let held = self.fresh();
-                            if scope.acquire != NONE {
-                                self.clause(&[(scope.acquire, node)], &[!held]);
+                            if let Some(acquire) = scope.acquire {
+                                self.clause(&[(acquire, node)], &[!held]);
                             }
-                            if scope.release != NONE {
-                                self.clause(&[(node, scope.release)], &[!held]);
+                            if let Some(release) = scope.release {
+                                self.clause(&[(node, release)], &[!held]);
                             }
                             holders.push(held);
                         }
@@ -378,11 +374,12 @@ impl<'w, 't> Search<'w, 't> {
             let found = self.theory.simulator().last_write(x);
             if found != last {
                 let goal = self.last[&(x, last)];
-                if self.made.insert(Made::Last(x, last, found)) {
+                // What must be last has happened, so there is a last write.
+                if let Source::Write(found) = found
+                    && self.made.insert(Made::Last(x, last, found))
+                {
                     let mut orders = vec![(z, found)];
-                    if last != BASE {
-                        orders.push((found, last));
-                    }
+                    orders.extend(last.node().map(|last| (found, last)));
                     self.clause(&orders, &[!goal]);
                 }
                 refined = true;

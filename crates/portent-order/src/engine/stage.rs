@@ -1,13 +1,15 @@
 //! The threads of a window while a guess executes them: how far they are, what they hold, and what can happen next.
 //!
-//! An event happens only if SEMANTICS §2 lets it, and looks one step ahead: a read waits until what it would see lets the
+//! An event happens only if docs/internals/semantics.md §2 lets it, and looks one step ahead: a read waits until what it would see lets the
 //! conditions that it settles come out as in the trace; a lock that is to stay held is taken when nobody else needs
 //! it any more, and any other only if the thread, alone, would come to no read that waits; a write that is to be the last
 //! of its variable waits for the others. The latter two are caution, and given up when nothing else can happen.
 
+use super::index::{Chain, IndexVec, Lock, Node, Place, ScopeId, Source, Variable};
+use super::rows::Cut;
 use super::symbolic::Course;
 use super::target::Target;
-use super::window::{Act, BASE, NONE, Node, Window};
+use super::window::{Act, Window};
 use portent_trace::Mode;
 
 /// What may happen.
@@ -32,33 +34,33 @@ const AHEAD: usize = 32;
 pub(super) struct Stage<'w, 't> {
     w: &'w Window<'t>,
     pub course: Course<'w, 't>,
-    pub position: Vec<u32>,
+    pub position: Cut,
     pub order: Vec<Node>,
-    /// Per lock: the scopes held now.
-    held: Vec<Vec<u32>>,
+    /// The scopes held now.
+    held: IndexVec<Lock, Vec<ScopeId>>,
     /// When each sleep and notify happened.
-    step: Vec<u32>,
-    /// Per chain: the variable and the write of it that its next event does not want to see; [`NONE`] if there is none.
-    pub refused: Vec<(u32, u32)>,
-    /// Chains whose next event will never happen.
-    pub over: Vec<bool>,
+    step: IndexVec<Node, Option<usize>>,
+    /// The variable, and what it holds, that the next event of a chain does not want to see.
+    pub refused: IndexVec<Chain, Option<(Variable, Source)>>,
+    /// Whether the next event of a chain will never happen.
+    pub over: IndexVec<Chain, bool>,
 }
 
 impl<'w, 't> Stage<'w, 't> {
     pub(super) fn new(w: &'w Window<'t>, course: Course<'w, 't>) -> Self {
-        let mut held = vec![Vec::new(); w.locks.len()];
-        for (id, scope) in w.scopes.iter().enumerate().filter(|(_, scope)| scope.acquire == NONE) {
-            held[scope.lock as usize].push(id as u32);
+        let mut held: IndexVec<Lock, Vec<ScopeId>> = IndexVec::repeat(Vec::new(), w.locks.len());
+        for (id, scope) in w.scopes.entries().filter(|(_, scope)| scope.acquire.is_none()) {
+            held[scope.lock].push(id);
         }
         Stage {
             w,
             course,
-            position: vec![0; w.chains],
+            position: w.nothing(),
             order: Vec::new(),
             held,
-            step: vec![NONE; w.len()],
-            refused: vec![(NONE, NONE); w.chains],
-            over: vec![false; w.chains],
+            step: IndexVec::repeat(None, w.len()),
+            refused: IndexVec::repeat(None, w.chain.len()),
+            over: IndexVec::repeat(false, w.chain.len()),
         }
     }
 
@@ -67,11 +69,11 @@ impl<'w, 't> Stage<'w, 't> {
         while self.order.len() > kept {
             let Some(node) = self.order.pop() else { break };
             self.course.take_back();
-            self.position[self.w.chain_of[node as usize] as usize] -= 1;
-            match self.w.act[node as usize] {
+            self.position[self.w.chain_of[node]] = self.w.place[node];
+            match self.w.act[node] {
                 Act::Acquire(id) => self.give_back(id),
-                Act::Release(id) => self.held[self.w.scopes[id as usize].lock as usize].push(id),
-                Act::Sleep | Act::Notify => self.step[node as usize] = NONE,
+                Act::Release(id) => self.held[self.w.scopes[id].lock].push(id),
+                Act::Sleep | Act::Notify => self.step[node] = None,
                 _ => {}
             }
         }
@@ -79,7 +81,7 @@ impl<'w, 't> Stage<'w, 't> {
     }
     /// Forgets who waits for what.
     fn reconsider(&mut self) {
-        self.refused.fill((NONE, NONE));
+        self.refused.fill(None);
         self.over.fill(false);
     }
 
@@ -95,7 +97,7 @@ impl<'w, 't> Stage<'w, 't> {
     /// Takes what can be taken of an order.
     pub(super) fn follow(&mut self, target: &Target, order: &[Node]) {
         for &node in order {
-            let (chain, place) = (self.w.chain_of[node as usize] as usize, self.w.place[node as usize]);
+            let (chain, place) = (self.w.chain_of[node], self.w.place[node]);
             if place == self.position[chain] && place < target.stop[chain] && !self.over[chain] {
                 let _ = Caution::LESS_AND_LESS.iter().any(|&caution| self.take(target, node, caution));
             }
@@ -105,135 +107,134 @@ impl<'w, 't> Stage<'w, 't> {
 
     /// Whether a node, the next of its chain, can happen now, and has.
     pub(super) fn take(&mut self, target: &Target, node: Node, caution: Caution) -> bool {
-        let (w, act, chain) = (self.w, self.w.act[node as usize], self.w.chain_of[node as usize] as usize);
+        let (w, act, chain) = (self.w, self.w.act[node], self.w.chain_of[node]);
         let place = self.position[chain];
-        let (x, last) = self.refused[chain];
         let possible = match caution {
-            Caution::Full => x == NONE || self.course.last_write(x) != last,
+            Caution::Full => self.refused[chain].is_none_or(|(x, last)| self.course.last_write(x) != last),
             Caution::Locks => matches!(act, Act::Acquire(_)),
             Caution::Reads => {
-                act.read().is_some() && place >= target.cut[chain] && target.stop[chain] == w.chain[chain].len() as u32
+                act.read().is_some() && place >= target.cut[chain] && target.stop[chain] == w.chain[chain].end()
             }
         };
         if !possible || !self.is_ready(target, node) || !self.is_free(target, node) || !self.is_in_time(target, node) {
             return false;
         }
         if let (Caution::Full, Act::Acquire(id)) = (caution, act)
-            && let Some(x) = self.would_wait(target, id)
+            && let Some(x) = self.would_wait(target, node, id)
         {
-            self.refused[chain] = (x, self.course.last_write(x));
+            self.refused[chain] = Some((x, self.course.last_write(x)));
             return false;
         }
         let bound = match caution {
             Caution::Reads => {
-                let releases = w.open_before(chain, place).iter().map(|&s| w.scopes[s as usize].release);
-                releases.map(|n| if n == NONE { NONE } else { w.place[n as usize] }).max().unwrap_or(0)
+                // To the end of its scopes: without end if one of them has none.
+                let mut ends = w.open_before(chain, place).iter().map(|&s| w.scopes[s].release);
+                ends.try_fold(Place::START, |bound, end| Some(bound.max(w.place[end?])))
             }
-            _ => bound(w, target, chain),
+            _ => Some(bound(w, target, chain)),
         };
         if !self.course.attempt(node, bound) {
             match act.read() {
-                Some(x) => self.refused[chain] = (x, self.course.last_write(x)),
+                Some(x) => self.refused[chain] = Some((x, self.course.last_write(x))),
                 None => self.over[chain] = true,
             }
             return false;
         }
-        self.refused[chain] = (NONE, NONE);
+        self.refused[chain] = None;
         self.note(node);
         true
     }
 
     fn note(&mut self, node: Node) {
-        self.position[self.w.chain_of[node as usize] as usize] += 1;
-        match self.w.act[node as usize] {
-            Act::Acquire(id) => self.held[self.w.scopes[id as usize].lock as usize].push(id),
+        self.position[self.w.chain_of[node]] = self.w.place[node].next();
+        match self.w.act[node] {
+            Act::Acquire(id) => self.held[self.w.scopes[id].lock].push(id),
             Act::Release(id) => self.give_back(id),
-            Act::Sleep | Act::Notify => self.step[node as usize] = self.order.len() as u32,
+            Act::Sleep | Act::Notify => self.step[node] = Some(self.order.len()),
             _ => {}
         }
         self.order.push(node);
     }
-    fn give_back(&mut self, id: u32) {
-        self.held[self.w.scopes[id as usize].lock as usize].retain(|&s| s != id);
+    fn give_back(&mut self, id: ScopeId) {
+        self.held[self.w.scopes[id].lock].retain(|&s| s != id);
     }
 
     fn has_happened(&self, node: Node) -> bool {
-        self.w.place[node as usize] < self.position[self.w.chain_of[node as usize] as usize]
+        self.w.is_in(&self.position, node)
     }
 
     /// Whether what must come before a node has happened.
     fn is_ready(&self, target: &Target, node: Node) -> bool {
-        let (past, own) = (self.w.past_of(node), self.w.chain_of[node as usize] as usize);
-        (0..self.w.chains).all(|chain| chain == own || past[chain] <= self.position[chain])
+        let (past, own) = (self.w.past_of(node), self.w.chain_of[node]);
+        self.w.chains().all(|chain| chain == own || past[chain] <= self.position[chain])
             && target.edges.iter().all(|&(before, after)| after != node || self.has_happened(before))
     }
 
     /// Whether locks and waits allow a node.
     fn is_free(&self, target: &Target, node: Node) -> bool {
-        let (w, chain) = (self.w, self.w.chain_of[node as usize] as usize);
-        let held_against = |lock: u32, mode: Mode| {
-            self.held[lock as usize].iter().any(|&s| {
-                let scope = w.scopes[s as usize];
-                scope.chain as usize != chain && scope.mode.conflicts_with(mode)
+        let (w, chain) = (self.w, self.w.chain_of[node]);
+        let held_against = |lock: Lock, mode: Mode| {
+            self.held[lock].iter().any(|&s| {
+                let scope = w.scopes[s];
+                scope.chain != chain && scope.mode.conflicts_with(mode)
             })
         };
-        match w.act[node as usize] {
+        match w.act[node] {
             Act::Acquire(id) => {
-                let scope = w.scopes[id as usize];
-                let stays_open = scope.release == NONE || w.place[scope.release as usize] >= target.stop[chain];
+                let scope = w.scopes[id];
+                let stays_open = w.is_open_at(&scope, target.stop[chain]);
                 !held_against(scope.lock, scope.mode) && (!stays_open || !self.is_wanted(target, id))
             }
             Act::Busy(lock, mode) => held_against(lock, mode),
             Act::Wake(wait) => {
-                let wait = w.waits[wait as usize];
-                let happened = |n: Node| self.step[n as usize];
-                wait.sleep == NONE || wait.notify == NONE || happened(wait.sleep) < happened(wait.notify)
+                let (Some(sleep), Some(notify)) = (w.waits[wait].sleep, w.waits[wait].notify) else { return true };
+                // The notify has happened: a wake comes after it.
+                self.step[sleep].is_some_and(|slept| self.step[notify].is_none_or(|notified| slept < notified))
             }
             _ => true,
         }
     }
 
     /// Whether another thread still has to take the lock of a scope on the way to the target.
-    fn is_wanted(&self, target: &Target, id: u32) -> bool {
-        let (w, scope) = (self.w, self.w.scopes[id as usize]);
-        let lists = w.locks[scope.lock as usize].iter();
+    fn is_wanted(&self, target: &Target, id: ScopeId) -> bool {
+        let (w, scope) = (self.w, self.w.scopes[id]);
+        let lists = w.locks[scope.lock].iter();
         let rivals = lists.filter(|l| l.chain != scope.chain && l.mode.conflicts_with(scope.mode));
         rivals.flat_map(|list| &list.scopes).any(|&s| {
-            let acquire = w.scopes[s as usize].acquire;
-            acquire != NONE && is_below(w, &target.cut, acquire) && !self.has_happened(acquire)
+            w.scopes[s].acquire.is_some_and(|acquire| w.is_in(&target.cut, acquire) && !self.has_happened(acquire))
         })
     }
 
     /// Whether a node may come now, if a write is to be the last of its variable.
     fn is_in_time(&self, target: &Target, node: Node) -> bool {
         let w = self.w;
-        let (Some((x, last)), Some(y)) = (target.last, w.act[node as usize].written()) else { return true };
+        let (Some((x, last)), Some(y)) = (target.last, w.act[node].written()) else { return true };
         if x != y {
             return true;
         }
-        if node != last {
-            return last != BASE && self.course.last_write(x) != last;
+        if Source::Write(node) != last {
+            return last != Source::Base && self.course.last_write(x) != last;
         }
-        let own = w.chain_of[node as usize];
-        let others = w.variables[x as usize].writes.iter().filter(|list| list.chain != own);
-        !others.flat_map(|list| &list.nodes).any(|&d| is_below(w, &target.cut, d) && !self.has_happened(d))
+        let own = w.chain_of[node];
+        let others = w.variables[x].writes.iter().filter(|list| list.chain != own);
+        !others.flat_map(|list| &list.nodes).any(|&d| w.is_in(&target.cut, d) && !self.has_happened(d))
     }
 
     /// Whether a thread, alone and from this scope's acquire on, would come to a read that waits: its variable.
-    fn would_wait(&mut self, target: &Target, id: u32) -> Option<u32> {
-        let (w, scope) = (self.w, self.w.scopes[id as usize]);
-        let chain = scope.chain as usize;
-        let from = w.place[scope.acquire as usize] as usize;
-        let release = if scope.release == NONE { NONE } else { w.place[scope.release as usize] };
-        let bound = bound(w, target, chain);
+    fn would_wait(&mut self, target: &Target, acquire: Node, id: ScopeId) -> Option<Variable> {
+        let (w, scope) = (self.w, self.w.scopes[id]);
+        let chain = scope.chain;
+        let stop = target.stop[chain];
+        let end = scope.release.map_or(stop, |release| stop.min(w.place[release]));
+        let bound = Some(bound(w, target, chain));
         let mut taken = 0;
         let mut waits = None;
-        for &node in w.chain[chain][from..target.stop[chain].min(release) as usize].iter().take(AHEAD) {
+        for &node in w.chain[chain].between(w.place[acquire]..end).iter().take(AHEAD) {
             if !self.is_ready(target, node) || !self.is_free(target, node) {
                 break;
             }
             if !self.course.attempt(node, bound) {
-                waits = w.act[node as usize].read();
+                waits = w.act[node].read();
                 break;
             }
             taken += 1;
@@ -244,11 +245,7 @@ impl<'w, 't> Stage<'w, 't> {
 }
 
 /// Up to which place the conditions of a chain have to come out as in the trace.
-fn bound(w: &Window<'_>, target: &Target, chain: usize) -> u32 {
-    let is_next = target.next.iter().any(|&next| w.chain_of[next as usize] as usize == chain);
-    target.stop[chain] + u32::from(is_next)
-}
-
-fn is_below(w: &Window<'_>, cut: &[u32], node: Node) -> bool {
-    w.place[node as usize] < cut[w.chain_of[node as usize] as usize]
+fn bound(w: &Window<'_>, target: &Target, chain: Chain) -> Place {
+    let is_next = target.next.iter().any(|&next| w.chain_of[next] == chain);
+    if is_next { target.stop[chain].next() } else { target.stop[chain] }
 }
