@@ -10,7 +10,7 @@ use super::formulas::Input;
 use super::index::{Node, Source};
 use super::rows::Cut;
 use super::search::Search;
-use super::symbolic::{Course, Sees};
+use super::symbolic::{Evaluation, Sees};
 use super::target::Target;
 use super::values::Sight;
 use super::window::Window;
@@ -25,10 +25,10 @@ impl<'w, 't> Search<'w, 't> {
     pub(super) fn faults(&mut self, target: &Target, order: &[Node]) -> Option<bool> {
         let w = self.w;
         let values = w.values.as_deref()?;
-        if let Some(mut course) = self.course.take() {
-            course.follow(order.iter().copied());
-            let found = self.symbolic_faults(target, &mut course);
-            self.course = Some(course);
+        if let Some(mut evaluation) = self.evaluation.take() {
+            evaluation.follow(order.iter().copied());
+            let found = self.symbolic_faults(target, &mut evaluation);
+            self.evaluation = Some(evaluation);
             return found;
         }
         let mut cut = w.nothing();
@@ -39,11 +39,11 @@ impl<'w, 't> Search<'w, 't> {
     }
 
     /// The same where there are formulas.
-    fn symbolic_faults(&mut self, target: &Target, course: &mut Course<'w, 't>) -> Option<bool> {
+    fn symbolic_faults(&mut self, target: &Target, evaluation: &mut Evaluation<'w, 't>) -> Option<bool> {
         let z = self.theory.z();
         let mut found = false;
-        for &event in course.faults() {
-            let other = self.one_sees_another(&course.why(event));
+        for &event in evaluation.faults() {
+            let other = self.one_sees_another(&evaluation.why(event));
             self.clause(&[(z, event)], &other);
             self.rule_out(event);
             found = true;
@@ -51,9 +51,9 @@ impl<'w, 't> Search<'w, 't> {
         if let Some((x, last)) = target.last
             && !found
             && self.theory.simulator().last_write(x) == last
-            && !course.differs(x, target.value_to_change(self.w))
+            && !evaluation.differs(x, target.value_to_change(self.w))
         {
-            let mut other = self.one_sees_another(&course.why_written(last));
+            let mut other = self.one_sees_another(&evaluation.why_written(last));
             other.push(!self.changes(target));
             self.clause(&[], &other);
             found = true;
@@ -62,9 +62,9 @@ impl<'w, 't> Search<'w, 't> {
             if found {
                 break;
             }
-            if course.would_fail(node) {
-                course.execute(node);
-                let (orders, mut other) = self.why_now(node, course);
+            if evaluation.would_fail(node) {
+                evaluation.execute(node);
+                let (orders, mut other) = self.why_now(node, evaluation);
                 other.push(!self.is_possible(node));
                 self.clause(&orders, &other);
                 found = true;
@@ -96,10 +96,10 @@ impl<'w, 't> Search<'w, 't> {
     }
 
     /// Why an event after an order went as it did: orders and literals one of which must hold for it to go otherwise.
-    fn why_now(&mut self, node: Node, course: &Course<'_, '_>) -> Alternatives {
+    fn why_now(&mut self, node: Node, evaluation: &Evaluation<'_, '_>) -> Alternatives {
         let w = self.w;
         // What an update itself would see is the last write, which no choice is about.
-        let (own, cone): (Vec<Sees>, Vec<Sees>) = course.why(node).into_iter().partition(|&(read, _)| read == node);
+        let (own, cone): (Vec<Sees>, Vec<Sees>) = evaluation.why(node).into_iter().partition(|&(read, _)| read == node);
         let (mut differs, mut either) = (Vec::new(), self.one_sees_another(&cone));
         if let (Some(&(_, source)), Some(x)) = (own.first(), w.act[node].read()) {
             let z = self.theory.z();
@@ -183,20 +183,20 @@ impl<'w, 't> Search<'w, 't> {
     /// A read before a write sees what it expects if the write is relied on.
     pub(super) fn must_keep_before(&mut self, write: Node, read: Node) {
         let kept = self.is_kept(read);
-        if let Some(solid) = self.is_solid(Source::Write(write)) {
-            self.clause(&[], &[!solid, kept]);
+        if let Some(trusted) = self.is_trusted(Source::Write(write)) {
+            self.clause(&[], &[!trusted, kept]);
         }
     }
 
     /// "All reads before this write see what they expect", where that is not certain.
-    pub(super) fn is_solid(&mut self, source: Source) -> Option<Lit> {
+    pub(super) fn is_trusted(&mut self, source: Source) -> Option<Lit> {
         let write = source.node()?;
-        if !self.w.values.as_ref().is_some_and(|values| values.branches) {
+        if !self.w.rule.taints() {
             return None;
         }
-        let known = self.solid.get(&write).copied();
+        let known = self.trusted.get(&write).copied();
         let lit = known.unwrap_or_else(|| self.fresh());
-        self.solid.insert(write, lit);
+        self.trusted.insert(write, lit);
         Some(lit)
     }
 
@@ -219,8 +219,8 @@ impl<'w, 't> Search<'w, 't> {
             if let Source::Write(write) = source {
                 self.clause(&[(write, read)], &[!sees]);
             }
-            if let Some(solid) = self.is_solid(source) {
-                self.clause(&[], &[!sees, solid]);
+            if let Some(trusted) = self.is_trusted(source) {
+                self.clause(&[], &[!sees, trusted]);
             }
             any.push(sees);
         }
@@ -232,21 +232,21 @@ impl<'w, 't> Search<'w, 't> {
 /// Whether an order of the events below a cut keeps to the values, and reaches the value that the target wants.
 pub(super) fn keeps_values(
     w: &Window<'_>,
-    course: Option<&mut Course<'_, '_>>,
+    evaluation: Option<&mut Evaluation<'_, '_>>,
     order: impl Iterator<Item = Node>,
     cut: &Cut,
     target: &Target,
 ) -> bool {
     let Some(values) = w.values.as_deref() else { return true };
-    let Some(course) = course else {
+    let Some(evaluation) = evaluation else {
         return Sight::along(w, values, order).faults(w, cut, target.relied()).is_empty();
     };
-    course.follow(order);
-    course.faults().is_empty() && reaches_values(w, course, target)
+    evaluation.follow(order);
+    evaluation.faults().is_empty() && reaches_values(w, evaluation, target)
 }
 
-/// Whether, after the events of a course, the values are what the target wants.
-pub(super) fn reaches_values(w: &Window<'_>, course: &mut Course<'_, '_>, target: &Target) -> bool {
-    target.last.is_none_or(|(x, _)| course.differs(x, target.value_to_change(w)))
-        && !target.next.iter().any(|&node| w.is_guarded(node) && course.would_fail(node))
+/// Whether, after the events of a evaluation, the values are what the target wants.
+pub(super) fn reaches_values(w: &Window<'_>, evaluation: &mut Evaluation<'_, '_>, target: &Target) -> bool {
+    target.last.is_none_or(|(x, _)| evaluation.differs(x, target.value_to_change(w)))
+        && !target.next.iter().any(|&node| w.is_guarded(node) && evaluation.would_fail(node))
 }

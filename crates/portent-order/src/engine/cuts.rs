@@ -3,7 +3,7 @@
 use super::index::{Node, Place, Variable};
 use super::rows::Cut;
 use super::window::Window;
-use crate::goal::Model;
+use crate::read_rule::ReadRule;
 
 impl Window<'_> {
     /// The last write of a variable in each chain, of those in a set.
@@ -16,11 +16,11 @@ impl Window<'_> {
     }
 
     /// The last lock-free cut below `cut` and below `cap`, closed under the past: in `sync`, what is reachable at all is
-    /// reachable from there, and the cut itself by the observed order (docs/internals/semantics.md §4). In `reads` that
+    /// reachable from there, and the cut itself by the observed order (docs/src/internals/semantics.md §4). In `reads` that
     /// does not hold.
     pub(crate) fn lock_free_cut(&self, cut: &Cut, cap: &Cut) -> Cut {
         // A failed try needs its holder beside it; rare enough to do without a cut.
-        if self.model != Model::Sync || self.tries {
+        if self.rule != ReadRule::AnyWrite || self.tries {
             return self.nothing();
         }
         self.find_lock_free_cut(cut, cap).unwrap_or_else(|| self.nothing())

@@ -9,6 +9,7 @@ use super::symbolic::Held;
 use super::target::Target;
 use super::{Effort, Engine};
 use crate::goal::{Unknown, Verdict};
+use crate::read_rule::ReadRule;
 use batsat::Lit;
 use portent_trace::VarId;
 
@@ -21,7 +22,7 @@ impl Engine<'_, '_> {
     pub fn decide_final(&mut self, variables: &[VarId], is_bad: IsBad<'_>, effort: Effort) -> Verdict {
         self.tiers.queries += 1;
         let w = self.window;
-        let told = w.values.as_ref().is_some_and(|values| w.trace.symbols().is_some() || !values.branches);
+        let told = matches!(w.rule, ReadRule::SameValue | ReadRule::SameFormulas);
         if w.first > 0 || !w.reaches_the_end() || !told {
             self.tiers.unknown += 1;
             return Verdict::Unknown(if told { Unknown::Window } else { Unknown::Values });
@@ -56,21 +57,21 @@ impl Search<'_, '_> {
     fn ends_well(&mut self, goal: Lit, variables: &[Option<Variable>], order: &[Node], is_bad: IsBad<'_>) -> bool {
         let w = self.w;
         let Some(values) = w.values.as_deref() else { return false };
-        let mut course = self.course.take();
-        if let Some(course) = &mut course {
-            course.follow(order.iter().copied());
+        let mut evaluation = self.evaluation.take();
+        if let Some(evaluation) = &mut evaluation {
+            evaluation.follow(order.iter().copied());
         }
         let last = |x: Variable| self.theory.simulator().last_write(x);
-        let held = |x: Variable| match &course {
-            Some(course) => match course.would_see(x) {
+        let held = |x: Variable| match &evaluation {
+            Some(evaluation) => match evaluation.would_see(x) {
                 Held::Number(number) => Some(number),
-                Held::AsTraced | Held::Spoiled => None,
+                Held::AsTraced | Held::Tainted => None,
             },
             None => values.traced(w, x, last(x)),
         };
         let ends: Vec<Option<i64>> = variables.iter().map(|&x| x.and_then(held)).collect();
         if is_bad(&ends) {
-            self.course = course;
+            self.evaluation = evaluation;
             return false;
         }
         let lasts: Vec<(Variable, Source)> = variables.iter().flatten().map(|&x| (x, last(x))).collect();
@@ -78,13 +79,13 @@ impl Search<'_, '_> {
         for &(x, source) in &lasts {
             let Source::Write(last) = source else { continue };
             orders.extend(w.writes_of(x).filter(|&write| write != last).map(|write| (last, write)));
-            if let Some(course) = &course {
-                other.extend(self.one_sees_another(&course.why_written(source)));
+            if let Some(evaluation) = &evaluation {
+                other.extend(self.one_sees_another(&evaluation.why_written(source)));
             }
         }
         self.clause(&orders, &other);
         self.spend(1);
-        self.course = course;
+        self.evaluation = evaluation;
         true
     }
 }

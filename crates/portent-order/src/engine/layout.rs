@@ -6,12 +6,13 @@ use super::slice::Slice;
 use super::values::TraceValues;
 use super::window::{Accesses, Act, InChain, Scope, ScopesInChain, Wait, Window};
 use crate::goal::{Model, Schedule, Writer};
+use crate::read_rule::{ReadRule, Recorded};
 use portent_trace::{EventId, LockId, Mode, Op, ThreadId, Trace, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// The state of the trace between two windows, carried along so that opening a window costs its own length only.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Prefix {
     /// Events done.
     pub done: usize,
@@ -19,15 +20,21 @@ pub(crate) struct Prefix {
     schedule: Schedule,
     held: FxHashSet<(ThreadId, LockId, Mode)>,
     last_write: FxHashMap<VarId, EventId>,
-    /// For `values`; made when it is missing.
-    pub values: Option<Arc<TraceValues>>,
+    rule: ReadRule,
+    /// Where values are compared.
+    values: Option<Arc<TraceValues>>,
 }
 
 impl Prefix {
     /// The empty prefix of a trace, for windows in a model.
     pub(crate) fn of(trace: &Trace, model: Model) -> Self {
         let values = (model == Model::Values).then(|| Arc::new(TraceValues::of(trace)));
-        Prefix { values, ..Prefix::default() }
+        let recorded = values.as_ref().map_or_else(Recorded::default, |values| values.recorded);
+        Prefix { values, ..Prefix::starting(0, model.read_rule(recorded)) }
+    }
+    fn starting(done: usize, rule: ReadRule) -> Self {
+        let (held, last_write) = (FxHashSet::default(), FxHashMap::default());
+        Prefix { done, schedule: Schedule::default(), held, last_write, rule, values: None }
     }
     /// Moves on to event `to`.
     pub(crate) fn advance(&mut self, trace: &Trace, to: usize) {
@@ -48,10 +55,10 @@ impl Prefix {
 
 impl<'t> Window<'t> {
     /// The window of `len` events after the prefix.
-    pub(crate) fn open(trace: &'t Trace, model: Model, prefix: &Prefix, len: usize) -> Self {
+    pub(crate) fn open(trace: &'t Trace, prefix: &Prefix, len: usize) -> Self {
         let first = prefix.done;
         let len = len.min(trace.len() - first);
-        Self::lay_out(trace, model, prefix, len, None)
+        Self::lay_out(trace, prefix, len, None)
     }
 
     /// The window of the events of a slice, in [`Model::Reads`] or [`Model::Sync`].
@@ -59,16 +66,16 @@ impl<'t> Window<'t> {
         debug_assert!(model != Model::Values, "what values mean is only known of consecutive events");
         let first = slice.events.first().map_or(trace.len(), |event| event.index());
         let held = slice.held.iter().copied().collect();
-        let prefix = Prefix { done: first, held, ..Prefix::default() };
-        Self::lay_out(trace, model, &prefix, slice.events.len(), Some(slice))
+        let prefix = Prefix { held, ..Prefix::starting(first, model.read_rule(Recorded::default())) };
+        Self::lay_out(trace, &prefix, slice.events.len(), Some(slice))
     }
 
-    fn lay_out(trace: &'t Trace, model: Model, prefix: &Prefix, len: usize, slice: Option<&Slice<'_>>) -> Self {
+    fn lay_out(trace: &'t Trace, prefix: &Prefix, len: usize, slice: Option<&Slice<'_>>) -> Self {
         let first = prefix.done;
         let chains = trace.threads();
         let mut w = Window {
             trace,
-            model,
+            rule: prefix.rule,
             first,
             chosen: slice.map(|slice| slice.events.clone().into()),
             ends: slice.is_none() && first + len == trace.len(),
@@ -104,10 +111,9 @@ impl<'t> Window<'t> {
             w.hard.extend(known);
         }
         w.free_at = w.open_at.iter().map(last_free).collect();
-        match (model, &prefix.values) {
-            (Model::Values, Some(whole)) => w.add_values(whole),
-            (Model::Values, None) => w.add_values(&TraceValues::of(trace)),
-            _ => w.compute_past(),
+        match &prefix.values {
+            Some(whole) => w.add_values(whole),
+            None => w.compute_past(),
         }
         w
     }
@@ -191,7 +197,7 @@ impl<'t> Window<'t> {
                 Op::Send(_) | Op::Begin(_) | Op::End(_) | Op::Branch => Act::Other,
             };
             self.act.push(act);
-            if let (Some(x), Model::Reads) = (act.read(), self.model) {
+            if let (Some(x), ReadRule::ObservedWrite) = (act.read(), self.rule) {
                 let source = match slice {
                     None => Some(last[x]),
                     Some(slice) => self.seen_in(slice, event, node),

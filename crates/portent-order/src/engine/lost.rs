@@ -1,6 +1,6 @@
 //! Lost wake-ups in the search: a sleeper whose notify came too early, and whom nothing wakes any more.
 //!
-//! docs/internals/semantics.md §3. Two things must hold where the order stops. No notify that ran after the sleep would have woken the sleeper
+//! docs/src/internals/semantics.md §3. Two things must hold where the order stops. No notify that ran after the sleep would have woken the sleeper
 //! ([`Disturbs`]). And every other thread is through, or waits for a lock, a token or a notify: what `sync` forbids, in every
 //! model. A thread before a read that it cannot keep, or a branch that would go the other way, does not wait.
 //!
@@ -11,7 +11,7 @@ use super::Engine;
 use super::index::{Chain, Lock, Node, ScopeId, WaitId};
 use super::search::{Made, Search};
 use super::simulate::Simulator;
-use super::symbolic::Course;
+use super::symbolic::Evaluation;
 use super::target::Target;
 use super::window::{Act, Wait, Window};
 use batsat::Lit;
@@ -260,9 +260,9 @@ impl Simulator {
                 step.insert(node, i);
             }
         }
-        let mut course = Course::of(w);
-        if let Some(course) = &mut course {
-            course.follow(self.order().iter().copied());
+        let mut evaluation = Evaluation::of(w);
+        if let Some(evaluation) = &mut evaluation {
+            evaluation.follow(self.order().iter().copied());
         }
         loop {
             let next = |chain: Chain| w.chain[chain].get(self.position(chain)).copied();
@@ -278,7 +278,7 @@ impl Simulator {
                 if best.is_none_or(|best| node < best)
                     && !avoided
                     && !self.waits(w, &step, node)
-                    && self.keeps_read(w, course.as_mut(), node)
+                    && self.keeps_read(w, evaluation.as_mut(), node)
                 {
                     best = Some(node);
                 }
@@ -290,8 +290,8 @@ impl Simulator {
                 step.insert(best, self.order().len());
             }
             self.step(w, best);
-            if let Some(course) = &mut course {
-                course.execute(best);
+            if let Some(evaluation) = &mut evaluation {
+                evaluation.execute(best);
             }
         }
     }

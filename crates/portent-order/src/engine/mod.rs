@@ -5,7 +5,7 @@
 //!    Where there are formulas, then, the threads are executed by simple rules (`guess`).
 //! 3. **Search** (`search`): conflict-driven, for what saturation leaves undecided; a budget that runs out is `Unknown`.
 //!
-//! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as docs/internals/semantics.md §4 and §6 say: the past
+//! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as docs/src/internals/semantics.md §4 and §6 say: the past
 //! of the goal only, scopes open at the cut, and reuse of what was learnt through clauses that bind inside the witness.
 
 mod atomicity;
@@ -24,10 +24,10 @@ mod saturate;
 mod search;
 mod simulate;
 mod slice;
-mod stage;
 mod symbolic;
 mod target;
 mod theory;
+mod threads;
 mod values;
 mod window;
 
@@ -46,7 +46,7 @@ use search::{Found, Limits, Search};
 use simulate::Simulator;
 use std::ops::Range;
 use std::time::Instant;
-use symbolic::Course;
+use symbolic::Evaluation;
 use target::Target;
 use window::Window;
 
@@ -116,7 +116,7 @@ pub struct View<'t> {
 impl<'t> View<'t> {
     /// The whole trace as one window.
     pub fn whole(trace: &'t Trace, model: Model) -> Self {
-        View { window: Window::open(trace, model, &Prefix::of(trace, model), trace.len()) }
+        View { window: Window::open(trace, &Prefix::of(trace, model), trace.len()) }
     }
     /// The windows of `len` events that overlap by half and cover the trace.
     pub fn windows(trace: &'t Trace, model: Model, len: usize) -> impl Iterator<Item = View<'t>> {
@@ -139,7 +139,7 @@ impl<'t> View<'t> {
         spans.map(move |span| {
             debug_assert!(span.start >= prefix.done, "spans go forward");
             prefix.advance(trace, span.start.min(trace.len()));
-            View { window: Window::open(trace, model, &prefix, span.end.saturating_sub(span.start)) }
+            View { window: Window::open(trace, &prefix, span.end.saturating_sub(span.start)) }
         })
     }
     /// The events of a slice, in `reads` or `sync`. Schedules begin where the slice does.
@@ -159,7 +159,7 @@ pub struct Engine<'v, 't> {
     search: Option<Search<'v, 't>>,
     simulator: Simulator,
     /// Where there are formulas.
-    course: Option<Course<'v, 't>>,
+    evaluation: Option<Evaluation<'v, 't>>,
     guess: Option<Guess<'v, 't>>,
     tiers: Tiers,
 }
@@ -182,9 +182,9 @@ impl<'v, 't> Engine<'v, 't> {
     }
 
     fn on(window: &'v Window<'t>) -> Self {
-        let (saturation, course) = (Saturation::new(window), Course::of(window));
+        let (saturation, evaluation) = (Saturation::new(window), Evaluation::of(window));
         let (simulator, tiers) = (Simulator::default(), Tiers::default());
-        Engine { window, saturation, search: None, simulator, course, guess: None, tiers }
+        Engine { window, saturation, search: None, simulator, evaluation, guess: None, tiers }
     }
 
     /// What the tiers have done so far.
@@ -255,7 +255,7 @@ impl<'v, 't> Engine<'v, 't> {
             return None;
         }
         let below = w.nodes().filter(|&node| w.is_in(&target.cut, node));
-        if !choices::keeps_values(w, self.course.as_mut(), below, &target.cut, target) {
+        if !choices::keeps_values(w, self.evaluation.as_mut(), below, &target.cut, target) {
             return None;
         }
         self.tiers.observed += 1;
@@ -362,7 +362,7 @@ impl<'v, 't> Engine<'v, 't> {
         }
         self.simulator.run(w, self.saturation.clock(), &floor, cut, false).ok()?;
         let order = self.simulator.order().iter().copied();
-        if !choices::keeps_values(w, self.course.as_mut(), order, cut, target) {
+        if !choices::keeps_values(w, self.evaluation.as_mut(), order, cut, target) {
             return None;
         }
         let reached = target.last.is_none_or(|(x, last)| self.simulator.last_write(x) == last);

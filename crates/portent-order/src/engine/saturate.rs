@@ -1,6 +1,6 @@
 //! Tier 2: saturation. Closes a set of events under everything that its order must satisfy.
 //!
-//! Sinha et al.'s witness graph, corrected (docs/internals/semantics.md §4): works on the past of the goal's events and nothing else; for
+//! Sinha et al.'s witness graph, corrected (docs/src/internals/semantics.md §4): works on the past of the goal's events and nothing else; for
 //! each kept read b of write a and any other write d of the variable, d < a or b < d; for two scopes of one lock, one's
 //! release before the other's acquire. Whenever one side is impossible the other is added, until a cycle (the goal is
 //! infeasible) or a fixpoint. A scope whose release is outside the set must be last on its lock, or the set grows by its

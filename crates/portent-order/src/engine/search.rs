@@ -1,17 +1,18 @@
 //! Tier 3: conflict-driven search over order literals, observed order first; one solver for all questions of a window.
 //!
-//! The encoding of docs/internals/encoding.md: a node Z is the cut, the goal is made of assumptions only, and every constraint binds only
+//! The encoding of docs/src/internals/encoding.md: a node Z is the cut, the goal is made of assumptions only, and every constraint binds only
 //! inside the witness, so what is learnt for one question holds for all. Clauses are made *on demand*: the solver's order
 //! is put to the test by the simulator, and only constraints that stand in its way become clauses. Hot variables would
 //! need cubically many of them beforehand; hardly any are ever asked for.
 
 use super::index::{Node, ScopeId, Source, Variable, WaitId};
 use super::simulate::Obstacle;
-use super::symbolic::Course;
+use super::symbolic::Evaluation;
 use super::target::Target;
-use super::theory::{OrderTheory, Outcome};
+use super::theory::{OrderTheory, Simulated};
 use super::window::{Act, Window};
 use crate::goal::Unknown;
+use crate::read_rule::ReadRule;
 use batsat::{Callbacks, Lit, Solver, SolverInterface, SolverOpts, Var, lbool};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -69,7 +70,7 @@ impl Callbacks for Watcher {
 
 /// Something true, something false, or something to be decided.
 #[derive(Clone, Copy)]
-enum Known {
+enum Decided {
     Always,
     Never,
     Open(Lit),
@@ -111,7 +112,7 @@ pub(crate) struct Search<'w, 't> {
     /// write see what they expect".
     pub(super) kept: FxHashMap<Node, Lit>,
     pub(super) sources: FxHashMap<(Source, Node), Lit>,
-    pub(super) solid: FxHashMap<Node, Lit>,
+    pub(super) trusted: FxHashMap<Node, Lit>,
     /// Where there are formulas: reads that have a literal for each write they could see; "what this read (or the
     /// variable, at the end) sees changes by this write".
     pub(super) chosen: FxHashSet<Node>,
@@ -119,7 +120,7 @@ pub(crate) struct Search<'w, 't> {
     pub(super) possible: FxHashMap<Node, Lit>,
     /// Events whose conditions on a single read have become clauses.
     pub(super) ruled_out: FxHashSet<Node>,
-    pub(super) course: Option<Course<'w, 't>>,
+    pub(super) evaluation: Option<Evaluation<'w, 't>>,
 }
 
 impl<'w, 't> Search<'w, 't> {
@@ -138,12 +139,12 @@ impl<'w, 't> Search<'w, 't> {
             open: FxHashMap::default(),
             kept: FxHashMap::default(),
             sources: FxHashMap::default(),
-            solid: FxHashMap::default(),
+            trusted: FxHashMap::default(),
             chosen: FxHashSet::default(),
             changes: FxHashMap::default(),
             possible: FxHashMap::default(),
             ruled_out: FxHashSet::default(),
-            course: Course::of(w),
+            evaluation: Evaluation::of(w),
         };
         let z = search.theory.z();
         for wait in w.waits.iter() {
@@ -164,12 +165,12 @@ impl<'w, 't> Search<'w, 't> {
         self.solver.num_clauses()
     }
 
-    fn before(&mut self, a: Node, b: Node) -> Known {
+    fn before(&mut self, a: Node, b: Node) -> Decided {
         if a == b || self.theory.is_hard(b, a) {
-            return Known::Never;
+            return Decided::Never;
         }
         if self.theory.is_hard(a, b) {
-            return Known::Always;
+            return Decided::Always;
         }
         let key = (a.min(b), a.max(b));
         let z = self.theory.z();
@@ -185,7 +186,7 @@ impl<'w, 't> Search<'w, 't> {
                 lit
             }
         };
-        Known::Open(if a == key.0 { lit } else { !lit })
+        Decided::Open(if a == key.0 { lit } else { !lit })
     }
 
     /// Counts effort that the solver does not see.
@@ -203,9 +204,9 @@ impl<'w, 't> Search<'w, 't> {
         let mut clause = lits.to_vec();
         for &(a, b) in orders {
             match self.before(a, b) {
-                Known::Always => return,
-                Known::Never => {}
-                Known::Open(lit) => clause.push(lit),
+                Decided::Always => return,
+                Decided::Never => {}
+                Decided::Open(lit) => clause.push(lit),
             }
         }
         self.solver.add_clause_reuse(&mut clause);
@@ -224,7 +225,7 @@ impl<'w, 't> Search<'w, 't> {
         assumptions.extend(judge.as_ref().map(|(goal, _)| *goal));
         let mut refuses = judge.map(|(_, refuses)| refuses);
         loop {
-            self.theory.outcome = Outcome::None;
+            self.theory.simulated = Simulated::NotYet;
             let result = self.solver.solve_limited_th(&mut self.theory, &assumptions);
             if result == lbool::FALSE {
                 return Found::Impossible;
@@ -233,8 +234,8 @@ impl<'w, 't> Search<'w, 't> {
             if result != lbool::TRUE || spent.is_some() {
                 return Found::Unknown(spent.unwrap_or(Unknown::Stalled));
             }
-            match std::mem::take(&mut self.theory.outcome) {
-                Outcome::Order(order) => {
+            match std::mem::take(&mut self.theory.simulated) {
+                Simulated::Order(order) => {
                     match self.faults(target, &order) {
                         Some(true) => continue,
                         Some(false) => return Found::Unknown(Unknown::Stalled),
@@ -249,12 +250,12 @@ impl<'w, 't> Search<'w, 't> {
                         return Found::Order(order);
                     }
                 }
-                Outcome::Obstacles(obstacles) => {
+                Simulated::Obstacles(obstacles) => {
                     if !self.make_new(obstacles) {
                         return Found::Unknown(Unknown::Stalled);
                     }
                 }
-                Outcome::None => return Found::Unknown(Unknown::Stalled),
+                Simulated::NotYet => return Found::Unknown(Unknown::Stalled),
             }
         }
     }
@@ -273,9 +274,9 @@ impl<'w, 't> Search<'w, 't> {
         let mut assumptions = Vec::new();
         for (a, b) in orders {
             match self.before(a, b) {
-                Known::Always => {}
-                Known::Never => return None,
-                Known::Open(lit) => assumptions.push(lit),
+                Decided::Always => {}
+                Decided::Never => return None,
+                Decided::Open(lit) => assumptions.push(lit),
             }
         }
         if let Some(key) = target.last {
@@ -283,15 +284,15 @@ impl<'w, 't> Search<'w, 't> {
                 Some(&lit) => lit,
                 None => {
                     let lit = self.fresh();
-                    if let Some(solid) = self.is_solid(key.1) {
-                        self.clause(&[], &[!lit, solid]);
+                    if let Some(trusted) = self.is_trusted(key.1) {
+                        self.clause(&[], &[!lit, trusted]);
                     }
                     lit
                 }
             };
             self.last.insert(key, lit);
             assumptions.push(lit);
-            if self.w.values.is_some() && self.w.trace.symbols().is_some() {
+            if self.w.rule == ReadRule::SameFormulas {
                 assumptions.push(self.changes(target));
             }
         }
@@ -342,7 +343,7 @@ impl<'w, 't> Search<'w, 't> {
             }
             Obstacle::NotWritten(_) => debug_assert!(false, "the order has what a read is to see before it"),
             Obstacle::Changed(read) => self.must_keep(read),
-            Obstacle::Spoiled(write, read) => self.must_keep_before(write, read),
+            Obstacle::Tainted(write, read) => self.must_keep_before(write, read),
             Obstacle::Busy(node) => {
                 let Act::Busy(lock, mode) = w.act[node] else { return };
                 let mut holders = Vec::new();

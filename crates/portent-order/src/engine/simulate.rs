@@ -1,15 +1,15 @@
 //! Putting a set of events into an order, observed order first: either a schedule, or what stands in its way.
 //!
-//! Runs the events below a cut as the rules of docs/internals/semantics.md §2 allow, always the one that came first in the trace, within a
+//! Runs the events below a cut as the rules of docs/src/internals/semantics.md §2 allow, always the one that came first in the trace, within a
 //! given partial order. Two steps are never taken because nothing could follow them: a write that would take a value
 //! away from a kept read still to come, and an acquire of a lock that will not be released while others still want it.
 
 use super::index::{Chain, IndexVec, Lock, Node, Place, ScopeId, Source, Variable};
 use super::rows::{Cut, Rows};
-use super::symbolic::Course;
+use super::symbolic::Evaluation;
 use super::values::Sight;
 use super::window::{Act, Window};
-use crate::goal::Model;
+use crate::read_rule::ReadRule;
 use portent_trace::Mode;
 use rustc_hash::FxHashMap;
 
@@ -27,7 +27,7 @@ pub(crate) enum Obstacle {
     /// In `values`: a read that matters does not see what it expects.
     Changed(Node),
     /// In `values`: a write is relied on, and this read before it does not see what it expects.
-    Spoiled(Node, Node),
+    Tainted(Node, Node),
 }
 
 /// In `values`: what reads that have a choice are to see.
@@ -210,10 +210,10 @@ impl Simulator {
             }
         }
         self.last.refill(Source::Base, w.variables.len());
-        match w.model {
+        match w.rule {
             // What counts as last above the floor is enough: the goal's writes are above it.
-            Model::Sync => self.waiting.refill(0, w.variables.len()),
-            Model::Reads | Model::Values => {
+            ReadRule::AnyWrite => self.waiting.refill(0, w.variables.len()),
+            _ => {
                 let waiting = |x| self.readers(w, x, Source::Base).filter(|&read| w.is_in(cut, read)).count();
                 self.waiting = w.variables.ids().map(waiting).collect();
             }
@@ -319,15 +319,15 @@ impl Simulator {
     }
 
     /// Whether a node may happen now as far as what it reads is concerned, whatever may follow.
-    pub(super) fn keeps_read(&self, w: &Window<'_>, course: Option<&mut Course<'_, '_>>, node: Node) -> bool {
-        if let Some(course) = course.filter(|_| w.is_guarded(node)) {
-            return !course.would_fail(node);
+    pub(super) fn keeps_read(&self, w: &Window<'_>, evaluation: Option<&mut Evaluation<'_, '_>>, node: Node) -> bool {
+        if let Some(evaluation) = evaluation.filter(|_| w.is_guarded(node)) {
+            return !evaluation.would_fail(node);
         }
-        let branches = w.values.as_deref().filter(|values| values.branches);
+        let tainting = w.values.as_deref().filter(|_| w.rule.taints());
         match w.act[node] {
-            _ if let Some(values) = branches => {
+            _ if let Some(values) = tainting => {
                 let own = w.chain_of[node];
-                !w.is_branch(node) || !Sight::along(w, values, self.order.iter().copied()).is_spoiled(own)
+                !w.is_branch(node) || !Sight::along(w, values, self.order.iter().copied()).is_tainted(own)
             }
             Act::Read(x) | Act::Update(x) => match &w.values {
                 Some(values) => values.is_as_good(w, node, self.last[x]),

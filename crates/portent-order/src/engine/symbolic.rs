@@ -1,7 +1,7 @@
 //! Formulas in the engine: an order is executed, and where a condition or an address comes out differently, the reads that
 //! it comes from are the reason.
 //!
-//! docs/internals/encoding.md: with concrete inputs every value is a function of which write each read sees. So there is no solver for
+//! docs/src/internals/encoding.md: with concrete inputs every value is a function of which write each read sees. So there is no solver for
 //! values: once an order says what reads see, formulas are evaluated, exactly for any width and for floats. What goes wrong
 //! is explained by its *cone*: the reads in the formula with the writes they see, the reads in the formulas of those
 //! writes, and so on; one of them must see another write. Nothing is laid out beforehand: saturation knows no reads here.
@@ -29,7 +29,7 @@ pub(crate) enum Held {
     Number(i64),
     /// Not recorded, but what it was in the trace.
     AsTraced,
-    Spoiled,
+    Tainted,
 }
 
 /// A read and what it sees.
@@ -40,14 +40,14 @@ pub(crate) type Sees = (Node, Source);
 struct Before {
     faults: usize,
     /// Of the node's chain.
-    astray: Option<Node>,
+    tainted_by: Option<Node>,
     /// Of the variable that it writes.
     last: Option<Source>,
 }
 
 /// An order as it is executed. Made once for a window, and restarted for each order.
 #[derive(Clone)]
-pub(crate) struct Course<'w, 't> {
+pub(crate) struct Evaluation<'w, 't> {
     w: &'w Window<'t>,
     values: &'w Values,
     formulas: &'w Formulas,
@@ -60,25 +60,25 @@ pub(crate) struct Course<'w, 't> {
     wrote: IndexVec<Node, Held>,
     last: IndexVec<Variable, Source>,
     /// The first read of each chain that sees something else.
-    astray: IndexVec<Chain, Option<Node>>,
+    tainted_by: IndexVec<Chain, Option<Node>>,
     /// Events that would not happen as they did.
     faults: Vec<Node>,
 }
 
-impl<'w, 't> Course<'w, 't> {
+impl<'w, 't> Evaluation<'w, 't> {
     /// For a window; `None` where there are no formulas.
     pub(crate) fn of(w: &'w Window<'t>) -> Option<Self> {
         let values = w.values.as_deref()?;
-        Some(Course {
+        Some(Evaluation {
             w,
             values,
             formulas: values.formulas.as_deref()?,
             done: Vec::new(),
             sees: IndexVec::repeat(None, w.len()),
-            saw: IndexVec::repeat(Held::Spoiled, w.len()),
-            wrote: IndexVec::repeat(Held::Spoiled, w.len()),
+            saw: IndexVec::repeat(Held::Tainted, w.len()),
+            wrote: IndexVec::repeat(Held::Tainted, w.len()),
             last: IndexVec::repeat(Source::Base, w.variables.len()),
-            astray: IndexVec::repeat(None, w.chain.len()),
+            tainted_by: IndexVec::repeat(None, w.chain.len()),
             faults: Vec::new(),
         })
     }
@@ -94,7 +94,7 @@ impl<'w, 't> Course<'w, 't> {
             self.sees[node] = None;
         }
         self.last.fill(Source::Base);
-        self.astray.fill(None);
+        self.tainted_by.fill(None);
         self.faults.clear();
     }
 
@@ -102,14 +102,14 @@ impl<'w, 't> Course<'w, 't> {
         let w = self.w;
         let (act, chain) = (w.act[node], w.chain_of[node]);
         let last = act.written().map(|x| self.last[x]);
-        self.done.push((node, Before { faults: self.faults.len(), astray: self.astray[chain], last }));
+        self.done.push((node, Before { faults: self.faults.len(), tainted_by: self.tainted_by[chain], last }));
         if let Some(x) = act.read() {
             let source = self.last[x];
             let held = self.held(x, source);
             self.sees[node] = Some(source);
             self.saw[node] = held;
-            if self.astray[chain].is_none() && !self.is_same(node, x, source, held) {
-                self.astray[chain] = Some(node);
+            if self.tainted_by[chain].is_none() && !self.is_same(node, x, source, held) {
+                self.tainted_by[chain] = Some(node);
             }
         }
         let mut fault = !self.is_kept(node);
@@ -124,10 +124,10 @@ impl<'w, 't> Course<'w, 't> {
                     (Some(held), _) => held,
                     (None, _) => {
                         fault = true;
-                        Held::Spoiled
+                        Held::Tainted
                     }
                 },
-                None if self.astray[chain].is_some() => Held::Spoiled,
+                None if self.tainted_by[chain].is_some() => Held::Tainted,
                 None => recorded.map_or(Held::AsTraced, Held::Number),
             };
             self.wrote[node] = held;
@@ -149,7 +149,7 @@ impl<'w, 't> Course<'w, 't> {
         let fine = self.faults.len() == faults
             && (!is_read
                 || (self.formulas.settles[node].iter().all(|&n| !below(n) || (self.is_kept(n) && self.has_value(n)))
-                    && (self.astray[chain] != Some(node) || !self.formulas.until[node].is_some_and(below))));
+                    && (self.tainted_by[chain] != Some(node) || !self.formulas.until[node].is_some_and(below))));
         if !fine {
             self.take_back();
         }
@@ -170,7 +170,7 @@ impl<'w, 't> Course<'w, 't> {
         let Some((node, before)) = self.done.pop() else { return };
         self.sees[node] = None;
         self.faults.truncate(before.faults);
-        self.astray[self.w.chain_of[node]] = before.astray;
+        self.tainted_by[self.w.chain_of[node]] = before.tainted_by;
         if let (Some(x), Some(last)) = (self.w.act[node].written(), before.last) {
             self.last[x] = last;
         }
@@ -222,7 +222,7 @@ impl<'w, 't> Course<'w, 't> {
                     || (observed && self.values.traced(self.w, x, source) == Some(number))
             }
             Held::AsTraced => observed,
-            Held::Spoiled => false,
+            Held::Tainted => false,
         }
     }
 
@@ -230,7 +230,7 @@ impl<'w, 't> Course<'w, 't> {
     fn is_kept(&self, node: Node) -> bool {
         let guards = &self.formulas.guards[node];
         let chain = self.w.chain_of[node];
-        let untold = self.formulas.untold[node] && self.astray[chain].is_some();
+        let untold = self.formulas.untold[node] && self.tainted_by[chain].is_some();
         !untold && guards.iter().all(|(formula, value)| self.evaluate(formula) == Some(Held::Number(*value)))
     }
 
@@ -261,7 +261,7 @@ impl<'w, 't> Course<'w, 't> {
     fn evaluate(&self, formula: &Formula) -> Option<Held> {
         match formula.code.outcome(|at| self.number(formula.inputs[at])) {
             Outcome::Number(number) => Some(Held::Number(number)),
-            Outcome::Unknown => Some(Held::Spoiled),
+            Outcome::Unknown => Some(Held::Tainted),
             Outcome::Nothing => None,
         }
     }
@@ -279,7 +279,7 @@ impl<'w, 't> Course<'w, 't> {
         match self.held(x, self.last[x]) {
             Held::Number(number) => Some(number) != from,
             Held::AsTraced => true,
-            Held::Spoiled => false,
+            Held::Tainted => false,
         }
     }
 
@@ -302,10 +302,10 @@ impl<'w, 't> Course<'w, 't> {
         self.close(cone)
     }
 
-    /// The reads that decide whether a chain has gone astray before a node: one is enough if it has, otherwise all.
+    /// The reads that decide whether a chain is tainted before a node: one is enough if it has, otherwise all.
     fn add_before(&self, cone: &mut Cone, node: Node) {
         let chain = self.w.chain_of[node];
-        match self.astray[chain] {
+        match self.tainted_by[chain] {
             Some(first) if first <= node => cone.reads.push(first),
             _ => {
                 let before = self.w.chain[chain].before(self.w.place[node].next());

@@ -2,7 +2,7 @@
 //!
 //! A goal is a disjunction of targets. Every target asks for a set of events, closed under the past, that contains
 //! `cut`, stays below `stop`, and can be ordered so that `edges` hold and `last` is the last write of its variable;
-//! then the `tail` happens. (docs/internals/encoding.md writes the same with a node Z: what is in the set is before Z.)
+//! then the `tail` happens. (docs/src/internals/encoding.md writes the same with a node Z: what is in the set is before Z.)
 
 use super::index::{Node, Source, Variable, WaitId};
 use super::rows::Cut;

@@ -20,9 +20,9 @@ struct Edge {
 
 /// What the solver's model came to when it was put into an order.
 #[derive(Debug, Default)]
-pub(crate) enum Outcome {
+pub(crate) enum Simulated {
     #[default]
-    None,
+    NotYet,
     /// This order of the events works.
     Order(Vec<Node>),
     /// It does not, and these are the reasons.
@@ -63,7 +63,7 @@ pub(crate) struct OrderTheory<'w, 't> {
     simulator: Simulator,
     /// In `values`: literals that choose what a read is to see.
     pub choices: Vec<(Lit, Source, Node)>,
-    pub outcome: Outcome,
+    pub simulated: Simulated,
 }
 
 impl<'w, 't> OrderTheory<'w, 't> {
@@ -86,7 +86,7 @@ impl<'w, 't> OrderTheory<'w, 't> {
             scratch: Cut::default(),
             simulator: Simulator::default(),
             choices: Vec::new(),
-            outcome: Outcome::None,
+            simulated: Simulated::NotYet,
         }
     }
 
@@ -267,9 +267,9 @@ impl Theory for OrderTheory<'_, '_> {
                 self.simulator.chosen.choose(self.w, read, source);
             }
         }
-        self.outcome = match self.simulator.run(self.w, &self.rows, &self.w.nothing(), &cut, true) {
-            Ok(()) => Outcome::Order(self.simulator.order().to_vec()),
-            Err(obstacles) => Outcome::Obstacles(obstacles.to_vec()),
+        self.simulated = match self.simulator.run(self.w, &self.rows, &self.w.nothing(), &cut, true) {
+            Ok(()) => Simulated::Order(self.simulator.order().to_vec()),
+            Err(obstacles) => Simulated::Obstacles(obstacles.to_vec()),
         };
     }
 

@@ -1,6 +1,6 @@
 //! The `values` model in a window: which writes a read may see, and whether an order keeps to it.
 //!
-//! The rules are in [`crate::brute`]; the encoding, in docs/internals/encoding.md. For each read that matters there is a choice of
+//! The rules are [`ReadRule`]'s; the encoding, in docs/src/internals/encoding.md. For each read that matters there is a choice of
 //! *sources*, the writes of an equal value. Where all but one are impossible (program order and tokens alone say so), the
 //! read is laid out like a kept read of `reads`, and everything that holds there holds here. All other choices are left
 //! open by saturation, so that what it refutes is refuted whatever is chosen, and made by the search.
@@ -16,14 +16,14 @@ use super::simulate::Obstacle;
 use super::symbolic::recorded_reads;
 use super::window::{Act, InChain, Window};
 use crate::goal::Writer;
+use crate::read_rule::{ReadRule, Recorded};
 use portent_trace::{EventId, Op, Trace, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What windows of a trace need to know of the whole of it.
 #[derive(Debug)]
 pub(crate) struct TraceValues {
-    /// Whether any branch is recorded.
-    pub branches: bool,
+    pub recorded: Recorded,
     /// What variables held before their first write, where reads of it recorded that; `None` where they contradict each other.
     initial: FxHashMap<VarId, Option<i64>>,
     /// Where there are formulas: what each thread's reads saw.
@@ -34,10 +34,12 @@ impl TraceValues {
     pub(crate) fn of(trace: &Trace) -> Self {
         let mut written = vec![false; trace.variables()];
         let reads = if trace.symbols().is_some() { recorded_reads(trace) } else { Vec::new() };
-        let mut values = TraceValues { branches: trace.symbols().is_some(), initial: FxHashMap::default(), reads };
+        let formulas = trace.symbols().is_some();
+        let recorded = if formulas { Recorded::Formulas } else { Recorded::Values };
+        let mut values = TraceValues { recorded, initial: FxHashMap::default(), reads };
         for event in trace.events() {
             match event.op {
-                Op::Branch => values.branches = true,
+                Op::Branch if !formulas => values.recorded = Recorded::Branches,
                 Op::Write(x, _) | Op::Update(x, _) => written[x.index()] = true,
                 Op::Read(x, _) if !written[x.index()] && event.value.is_some() => {
                     let known = values.initial.entry(x).or_insert(event.value);
@@ -55,8 +57,6 @@ impl TraceValues {
 /// The values of a window.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
-    /// Whether the trace records branches.
-    pub branches: bool,
     /// What each read saw in the trace; `None` for what does not read.
     pub observed: IndexVec<Node, Option<Source>>,
     /// The node that makes a read matter when it is executed: itself, or the branch behind it, if there is one.
@@ -77,7 +77,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Whether a read sees what it expects from a source, if that is not spoiled.
+    /// Whether a read sees what it expects from a source, if that is not tainted.
     pub(crate) fn is_as_good(&self, w: &Window<'_>, read: Node, source: Source) -> bool {
         !self.is_freed(source) && (Some(source) == self.observed[read] || self.is_equal(w, read, source))
     }
@@ -157,8 +157,7 @@ impl<'t> Window<'t> {
                     branch = Some(node);
                 }
                 if self.act[node].read().is_some() {
-                    let every = !whole.branches || trace.symbols().is_some();
-                    until[node] = if every { Some(node) } else { branch };
+                    until[node] = if self.rule == ReadRule::SameBranches { branch } else { Some(node) };
                 }
             }
         }
@@ -166,14 +165,12 @@ impl<'t> Window<'t> {
         self.hard.extend(observed.entries().filter_map(|(node, source)| Some(((*source)?.node()?, node))));
         self.compute_past();
         let seen_past = std::mem::take(&mut self.past);
-        let branches = whole.branches;
         let before = |reads: &Vec<(EventId, Option<i64>)>| {
             reads.iter().take_while(|(read, _)| read.index() < first).map(|&(_, value)| value).collect()
         };
         let reads_before: IndexVec<Chain, Vec<Option<i64>>> = whole.reads.iter().map(before).collect();
         let formulas = trace.symbols().map(|symbols| Box::new(Formulas::of(self, symbols, &reads_before)));
-        let values =
-            Values { branches, observed, until, expected, base, by_value, seen_past, must, formulas, freed: None };
+        let values = Values { observed, until, expected, base, by_value, seen_past, must, formulas, freed: None };
         self.values = Some(Box::new(values));
         self.fix_sources();
     }
@@ -183,7 +180,7 @@ impl<'t> Window<'t> {
         let Some(values) = self.values.take() else { return };
         self.hard.clone_from(&values.must);
         self.compute_past();
-        if self.trace.symbols().is_some() {
+        if self.rule == ReadRule::SameFormulas {
             self.values = Some(values);
             return; // Any write may come to have the value that a read wants.
         }
@@ -200,7 +197,7 @@ impl<'t> Window<'t> {
                     continue; // What it saw is an update that is free: too rare to lay out against the observed order.
                 }
                 hard.extend(source.node().map(|source| (source, until)));
-                if values.branches {
+                if self.rule.taints() {
                     continue;
                 }
                 self.saw[read] = Some(source);
@@ -287,10 +284,7 @@ impl<'t> Window<'t> {
     }
     /// Whether a thread stops at a read that sees something else: where it does not, no goal needs to free a read.
     pub(crate) fn stops_at_changed_reads(&self) -> bool {
-        match &self.values {
-            Some(values) => !values.branches,
-            None => self.model != crate::goal::Model::Sync,
-        }
+        self.rule.frees_reads()
     }
     pub(crate) fn is_branch(&self, node: Node) -> bool {
         self.trace.op(self.event(node)) == Op::Branch
@@ -310,7 +304,7 @@ impl<'v> Sight<'v> {
     /// Follows an order that starts with the window.
     pub(crate) fn along(w: &Window<'_>, values: &'v Values, order: impl Iterator<Item = Node>) -> Self {
         let mut last: IndexVec<Variable, Source> = IndexVec::repeat(Source::Base, w.variables.len());
-        let mut spoiled: FxHashSet<Node> = FxHashSet::default();
+        let mut tainted: FxHashSet<Node> = FxHashSet::default();
         let bad = IndexVec::repeat(Vec::new(), w.chain.len());
         let mut sight = Sight { values, sees: FxHashMap::default(), bad };
         for node in order {
@@ -318,14 +312,14 @@ impl<'v> Sight<'v> {
             if let Some(x) = act.read() {
                 let source = last[x];
                 sight.sees.insert(node, source);
-                if !values.is_as_good(w, node, source) || source.node().is_some_and(|node| spoiled.contains(&node)) {
+                if !values.is_as_good(w, node, source) || source.node().is_some_and(|node| tainted.contains(&node)) {
                     sight.bad[chain].push(node);
                 }
             }
             if let Some(x) = act.written() {
                 last[x] = Source::Write(node);
-                if values.branches && !sight.bad[chain].is_empty() {
-                    spoiled.insert(node);
+                if w.rule.taints() && !sight.bad[chain].is_empty() {
+                    tainted.insert(node);
                 }
             }
         }
@@ -333,12 +327,12 @@ impl<'v> Sight<'v> {
     }
 
     /// Whether a chain has read something else.
-    pub(crate) fn is_spoiled(&self, chain: Chain) -> bool {
+    pub(crate) fn is_tainted(&self, chain: Chain) -> bool {
         !self.bad[chain].is_empty()
     }
 
     /// What is wrong with the order, whose events are those below `cut`: reads that matter and do not see what they expect.
-    /// `relied` is a write that must not be spoiled.
+    /// `relied` is a write that must not be tainted.
     pub(crate) fn faults(&self, w: &Window<'_>, cut: &Cut, relied: Option<Node>) -> Vec<Obstacle> {
         let mut faults = Vec::new();
         let mut matter: Vec<Node> = Vec::new();
@@ -350,7 +344,7 @@ impl<'v> Sight<'v> {
                 }
             }
         }
-        if !self.values.branches {
+        if !w.rule.taints() {
             return faults;
         }
         let mut seen: FxHashSet<Node> = FxHashSet::default();
@@ -368,7 +362,7 @@ impl<'v> Sight<'v> {
             }
             for &read in &self.bad[w.chain_of[write]] {
                 if read < write || (read == write && w.act[write].read().is_some()) {
-                    faults.push(Obstacle::Spoiled(write, read));
+                    faults.push(Obstacle::Tainted(write, read));
                     matter.push(read);
                 }
             }

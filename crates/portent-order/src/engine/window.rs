@@ -7,7 +7,8 @@
 use super::index::{Chain, Dense, Id, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Source, Variable, WaitId, ids};
 use super::rows::{Cut, Row, Rows};
 use super::values::Values;
-use crate::goal::{Model, Schedule, Writer};
+use crate::goal::{Schedule, Writer};
+use crate::read_rule::ReadRule;
 use portent_trace::{EventId, LockId, Mode, Trace, VarId};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -91,7 +92,8 @@ pub(crate) struct Accesses {
 #[derive(Clone, Debug)]
 pub(crate) struct Window<'t> {
     pub trace: &'t Trace,
-    pub model: Model,
+    /// What kept reads may see.
+    pub rule: ReadRule,
     /// First event.
     pub first: usize,
     /// The events, where they are not simply those from the first on; ascending.
@@ -106,8 +108,7 @@ pub(crate) struct Window<'t> {
     pub place: IndexVec<Node, Place>,
     pub chain: IndexVec<Chain, IndexVec<Place, Node>>,
     pub act: IndexVec<Node, Act>,
-    /// What each read must see; `None` for what does not read, for everything in `sync`, and in `values` for what has a
-    /// choice.
+    /// What each read must see; `None` for what does not read, and for what has a choice.
     pub saw: IndexVec<Node, Option<Source>>,
     /// Kept reads of each write, ascending.
     pub readers: FxHashMap<Node, Vec<Node>>,
@@ -131,7 +132,7 @@ pub(crate) struct Window<'t> {
     pub busy: Vec<(Node, ScopeId)>,
     /// For each node, its past: itself, and what comes before it in every reordering.
     pub past: Rows,
-    /// In `values`.
+    /// Where values are compared.
     pub values: Option<Box<Values>>,
 }
 

@@ -1,13 +1,13 @@
 //! The threads of a window while a guess executes them: how far they are, what they hold, and what can happen next.
 //!
-//! An event happens only if docs/internals/semantics.md §2 lets it, and looks one step ahead: a read waits until what it would see lets the
+//! An event happens only if docs/src/internals/semantics.md §2 lets it, and looks one step ahead: a read waits until what it would see lets the
 //! conditions that it settles come out as in the trace; a lock that is to stay held is taken when nobody else needs
 //! it any more, and any other only if the thread, alone, would come to no read that waits; a write that is to be the last
 //! of its variable waits for the others. The latter two are caution, and given up when nothing else can happen.
 
 use super::index::{Chain, IndexVec, Lock, Node, Place, ScopeId, Source, Variable};
 use super::rows::Cut;
-use super::symbolic::Course;
+use super::symbolic::Evaluation;
 use super::target::Target;
 use super::window::{Act, Window};
 use portent_trace::Mode;
@@ -31,9 +31,9 @@ impl Caution {
 const AHEAD: usize = 32;
 
 #[derive(Clone)]
-pub(super) struct Stage<'w, 't> {
+pub(super) struct Threads<'w, 't> {
     w: &'w Window<'t>,
-    pub course: Course<'w, 't>,
+    pub evaluation: Evaluation<'w, 't>,
     pub position: Cut,
     pub order: Vec<Node>,
     /// The scopes held now.
@@ -46,15 +46,15 @@ pub(super) struct Stage<'w, 't> {
     pub over: IndexVec<Chain, bool>,
 }
 
-impl<'w, 't> Stage<'w, 't> {
-    pub(super) fn new(w: &'w Window<'t>, course: Course<'w, 't>) -> Self {
+impl<'w, 't> Threads<'w, 't> {
+    pub(super) fn new(w: &'w Window<'t>, evaluation: Evaluation<'w, 't>) -> Self {
         let mut held: IndexVec<Lock, Vec<ScopeId>> = IndexVec::repeat(Vec::new(), w.locks.len());
         for (id, scope) in w.scopes.entries().filter(|(_, scope)| scope.acquire.is_none()) {
             held[scope.lock].push(id);
         }
-        Stage {
+        Threads {
             w,
-            course,
+            evaluation,
             position: w.nothing(),
             order: Vec::new(),
             held,
@@ -68,7 +68,7 @@ impl<'w, 't> Stage<'w, 't> {
     pub(super) fn back_to(&mut self, kept: usize) {
         while self.order.len() > kept {
             let Some(node) = self.order.pop() else { break };
-            self.course.take_back();
+            self.evaluation.take_back();
             self.position[self.w.chain_of[node]] = self.w.place[node];
             match self.w.act[node] {
                 Act::Acquire(id) => self.give_back(id),
@@ -88,7 +88,7 @@ impl<'w, 't> Stage<'w, 't> {
     /// Takes events that are known to be possible.
     pub(super) fn redo(&mut self, events: &[Node]) {
         for &node in events {
-            self.course.execute(node);
+            self.evaluation.execute(node);
             self.note(node);
         }
         self.reconsider();
@@ -110,7 +110,7 @@ impl<'w, 't> Stage<'w, 't> {
         let (w, act, chain) = (self.w, self.w.act[node], self.w.chain_of[node]);
         let place = self.position[chain];
         let possible = match caution {
-            Caution::Full => self.refused[chain].is_none_or(|(x, last)| self.course.last_write(x) != last),
+            Caution::Full => self.refused[chain].is_none_or(|(x, last)| self.evaluation.last_write(x) != last),
             Caution::Locks => matches!(act, Act::Acquire(_)),
             Caution::Reads => {
                 act.read().is_some() && place >= target.cut[chain] && target.stop[chain] == w.chain[chain].end()
@@ -122,7 +122,7 @@ impl<'w, 't> Stage<'w, 't> {
         if let (Caution::Full, Act::Acquire(id)) = (caution, act)
             && let Some(x) = self.would_wait(target, node, id)
         {
-            self.refused[chain] = Some((x, self.course.last_write(x)));
+            self.refused[chain] = Some((x, self.evaluation.last_write(x)));
             return false;
         }
         let bound = match caution {
@@ -133,9 +133,9 @@ impl<'w, 't> Stage<'w, 't> {
             }
             _ => Some(bound(w, target, chain)),
         };
-        if !self.course.attempt(node, bound) {
+        if !self.evaluation.attempt(node, bound) {
             match act.read() {
-                Some(x) => self.refused[chain] = Some((x, self.course.last_write(x))),
+                Some(x) => self.refused[chain] = Some((x, self.evaluation.last_write(x))),
                 None => self.over[chain] = true,
             }
             return false;
@@ -213,7 +213,7 @@ impl<'w, 't> Stage<'w, 't> {
             return true;
         }
         if Source::Write(node) != last {
-            return last != Source::Base && self.course.last_write(x) != last;
+            return last != Source::Base && self.evaluation.last_write(x) != last;
         }
         let own = w.chain_of[node];
         let others = w.variables[x].writes.iter().filter(|list| list.chain != own);
@@ -233,13 +233,13 @@ impl<'w, 't> Stage<'w, 't> {
             if !self.is_ready(target, node) || !self.is_free(target, node) {
                 break;
             }
-            if !self.course.attempt(node, bound) {
+            if !self.evaluation.attempt(node, bound) {
                 waits = w.act[node].read();
                 break;
             }
             taken += 1;
         }
-        (0..taken).for_each(|_| self.course.take_back());
+        (0..taken).for_each(|_| self.evaluation.take_back());
         waits
     }
 }
