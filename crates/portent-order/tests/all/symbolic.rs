@@ -1,11 +1,9 @@
 //! Symbolic traces against the programs they came from: little programs, run once for a trace with formulas, and executed
 //! under every schedule for the truth. What the oracle makes of the formulas must be that, and the engine must agree.
 
-mod common;
-
-use common::is_of_the_same_value;
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Checker, Goal, Kind, Model, Verdict, Writer, brute, check};
+use portent_testing::goals::{candidates, engine_agrees, is_of_the_same_value, oracle_reaches};
 use portent_trace::generate::{Did, Little, LittleMachine};
 use portent_trace::symbolic::{ExprId, Node, Operator};
 use portent_trace::{EventId, Op, Trace, VarId};
@@ -226,25 +224,14 @@ fn run(programs: u64, first_seed: u64, program_of: impl Fn(u64) -> Little) {
         ending.iter_mut().zip(ends).for_each(|(all, one)| *all += one);
         for (k, kind) in Kind::ALL.into_iter().enumerate() {
             for goal in brute::candidates(&trace, kind) {
-                let story = || format!("seed {seed}, {goal:?}\n{text}");
+                let story = format_args!("seed {seed}, {goal:?}\n{text}");
                 // Running the program is the truth; the oracle, much slower, is held to it in every tenth.
                 let feasible = truth(&trace, &states, &did, &goal);
                 if seed.is_multiple_of(10) {
-                    let by_brute = brute::decide(&trace, Model::Values, &goal);
-                    assert_eq!(by_brute.is_some(), feasible, "wrong oracle: {}", story());
-                    if let Some(witness) = &by_brute {
-                        check(&trace, Model::Values, &goal, witness).unwrap_or_else(|why| panic!("{why}: {}", story()));
-                    }
+                    let by_oracle = oracle_reaches(&trace, Model::Values, &goal, &story);
+                    assert_eq!(by_oracle, feasible, "wrong oracle: {story}");
                 }
-                match engine.decide(&goal, Effort::default()) {
-                    Verdict::Feasible(witness) => {
-                        check(&trace, Model::Values, &goal, &witness)
-                            .unwrap_or_else(|why| panic!("engine's witness: {why}: {}", story()));
-                        assert!(feasible, "the engine found what cannot happen: {}", story());
-                    }
-                    Verdict::Infeasible => assert!(!feasible, "the engine missed it: {}", story()),
-                    Verdict::Unknown(why) => panic!("unknown ({why}): {}", story()),
-                }
+                engine_agrees(&mut engine, &trace, Model::Values, &goal, feasible, &story);
                 counts[k][usize::from(feasible)] += 1;
                 if seed.is_multiple_of(10) && brute::decide(&trace, Model::Reads, &goal).is_some() {
                     by_reads += 1;
@@ -261,7 +248,7 @@ fn run(programs: u64, first_seed: u64, program_of: impl Fn(u64) -> Little) {
                         }
                         Goal::Deadlock { .. } | Goal::LostWakeup { .. } => false,
                     };
-                    assert!(feasible || excepted, "only `reads` finds it: {}", story());
+                    assert!(feasible || excepted, "only `reads` finds it: {story}");
                     fewer += u64::from(!feasible);
                 } else if seed.is_multiple_of(10) {
                     more += u64::from(feasible);
@@ -315,21 +302,11 @@ fn what_is_not_known_of_an_arm_that_is_not_taken_changes_nothing() {
         let trace = Trace::from_std(&kept).unwrap();
         let view = View::whole(&trace, Model::Values);
         let mut engine = Engine::new(&view);
-        for goal in Kind::ALL.into_iter().flat_map(|kind| brute::candidates(&trace, kind)) {
-            let story = || format!("seed {seed}, {goal:?}\n{kept}");
-            let by_brute = brute::decide(&trace, Model::Values, &goal);
-            if let Some(witness) = &by_brute {
-                check(&trace, Model::Values, &goal, witness).unwrap_or_else(|why| panic!("{why}: {}", story()));
-            }
-            match engine.decide(&goal, Effort::default()) {
-                Verdict::Feasible(witness) => {
-                    check(&trace, Model::Values, &goal, &witness).unwrap_or_else(|why| panic!("{why}: {}", story()));
-                    assert!(by_brute.is_some(), "the engine found what cannot happen: {}", story());
-                }
-                Verdict::Infeasible => assert!(by_brute.is_none(), "the engine missed it: {}", story()),
-                Verdict::Unknown(why) => panic!("unknown ({why}): {}", story()),
-            }
-            feasible[usize::from(by_brute.is_some())] += 1;
+        let story = format_args!("seed {seed}\n{kept}");
+        for goal in candidates(&trace) {
+            let truth = oracle_reaches(&trace, Model::Values, &goal, &story);
+            engine_agrees(&mut engine, &trace, Model::Values, &goal, truth, &story);
+            feasible[usize::from(truth)] += 1;
         }
     }
     assert!(feasible.iter().all(|&count| count > 1_000), "{feasible:?}");
@@ -357,7 +334,7 @@ fn a_formula_may_name_an_update_of_an_initial_value_that_was_read() {
     let trace =
         Trace::from_std("T3|r(z)|1|0\nT1|u(z)|2|1\n#!= (add r0 1)\nT2|r(z)|3|1\nT2|branch|4\n#!= (eq r0 1)\n").unwrap();
     let mut found = 0;
-    for goal in Kind::ALL.into_iter().flat_map(|kind| brute::candidates(&trace, kind)) {
+    for goal in candidates(&trace) {
         let by_brute = brute::decide(&trace, Model::Values, &goal);
         for view in std::iter::once(View::whole(&trace, Model::Values)).chain(View::windows(&trace, Model::Values, 2)) {
             if let Verdict::Feasible(witness) = Engine::new(&view).decide(&goal, Effort::default()) {

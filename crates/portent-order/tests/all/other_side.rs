@@ -1,8 +1,9 @@
 //! Branches that go the other way, against the programs they came from: little programs, run once for a trace that has
 //! the other side of every branch, and executed under every schedule that takes it.
 
-use portent_order::engine::{Effort, Engine, View};
-use portent_order::{Goal, Kind, Model, Verdict, brute, check};
+use portent_order::engine::{Engine, View};
+use portent_order::{Goal, Kind, Model, brute};
+use portent_testing::goals::engine_agrees;
 use portent_trace::generate::{Did, Little, LittleMachine};
 use portent_trace::{EventId, Op, Trace};
 use std::collections::HashSet;
@@ -74,7 +75,7 @@ fn what_lies_behind_the_other_side_is_what_programs_do_there() {
                 if second.index() < other.first {
                     continue;
                 }
-                let story = || format!("seed {seed}, {:?}, {goal:?}\n{text}", branch.id);
+                let story = format_args!("seed {seed}, {:?}\n{text}", branch.id);
                 let next = |(position, able): &(Vec<usize>, Vec<bool>), event: EventId| {
                     let t = flipped.thread(event).index().wrapping_sub(1);
                     did.get(t).and_then(|did| did.get(position[t])).is_some_and(|&(e, _)| e == event) && able[t]
@@ -82,21 +83,10 @@ fn what_lies_behind_the_other_side_is_what_programs_do_there() {
                 let truth = states.iter().any(|state| next(state, first) && next(state, second));
                 if seed.is_multiple_of(10) {
                     let by_brute = brute::decide(flipped, Model::Values, &goal);
-                    assert_eq!(by_brute.is_some(), truth, "wrong oracle: {}", story());
+                    assert_eq!(by_brute.is_some(), truth, "wrong oracle: {goal:?}, {story}");
                 }
-                match engine.decide(&goal, Effort::default()) {
-                    Verdict::Feasible(witness) => {
-                        check(flipped, Model::Values, &goal, &witness)
-                            .unwrap_or_else(|why| panic!("engine's witness: {why}: {}", story()));
-                        assert!(truth, "the engine found what cannot happen: {}", story());
-                        feasible += 1;
-                    }
-                    Verdict::Infeasible => {
-                        assert!(!truth, "the engine missed it: {}", story());
-                        infeasible += 1;
-                    }
-                    Verdict::Unknown(why) => panic!("unknown ({why}): {}", story()),
-                }
+                engine_agrees(&mut engine, flipped, Model::Values, &goal, truth, &story);
+                if truth { feasible += 1 } else { infeasible += 1 }
             }
         }
     }

@@ -1,11 +1,13 @@
 //! The programs of `portent demo`, end to end: every bug is found as expected, confirmed, and replays every time; nothing is
 //! found in the clean twins. And the command itself.
 
+use crate::{PORTENT, left_out};
+use portent_testing::command::{Finished, LIMIT, NOTHING};
+use portent_testing::parallel::each;
+use portent_testing::scratch::Scratch;
 use serde_json::Value;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use tempfile::TempDir;
+use std::process::Command;
 
 /// What is to be found where. `name` is that of the program, `object` what the finding is about.
 struct Bug {
@@ -49,48 +51,33 @@ fn spec(name: &str) -> Option<&'static str> {
     name.ends_with("landing").then_some("landing.spec")
 }
 
-fn portent(directory: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_portent"));
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo-cache");
-    command.env("NO_COLOR", "1").env("PORTENT_CACHE", cache).env_remove("PORTENT_CC").env_remove("COLUMNS");
-    command.args(arguments).current_dir(directory);
+fn portent(arguments: &[&str]) -> Command {
+    let mut command = PORTENT.command();
+    command.args(arguments);
     command
 }
 
-fn told(output: &Output) -> (Option<i32>, String) {
-    let text = [&output.stdout[..], &output.stderr].concat();
-    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+fn finish(command: &mut Command, directory: &Path) -> Finished {
+    portent_testing::command::run(command, directory, NOTHING, LIMIT)
 }
 
+/// Runs a line of the command; its exit status, and all that it said.
 fn run(directory: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    told(&portent(directory, arguments).output().unwrap())
-}
-
-/// Whether the test has to be left out, said aloud.
-fn left_out(test: &str) -> bool {
-    let why = if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
-        "recording needs Linux on x86-64 with glibc"
-    } else if Command::new("gcc").arg("--version").output().is_err() {
-        "there is no gcc"
-    } else {
-        return false;
-    };
-    // Not by eprintln!, which tests that pass keep to themselves.
-    let _ = writeln!(std::io::stderr().lock(), "SKIPPED: {test}: {why}");
-    true
+    let finished = finish(&mut portent(arguments), directory);
+    (finished.code(), finished.told())
 }
 
 /// A directory with the program, built.
-fn built(name: &str) -> TempDir {
-    let directory = TempDir::with_prefix("portent-test-").unwrap();
+fn built(name: &str) -> Scratch {
+    let scratch = Scratch::new();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo").join(format!("{name}.c"));
-    std::fs::copy(&source, directory.path().join(format!("{name}.c"))).unwrap();
+    std::fs::copy(&source, scratch.path(&format!("{name}.c"))).unwrap();
     if let Some(spec) = spec(name) {
-        std::fs::copy(source.with_file_name(spec), directory.path().join(spec)).unwrap();
+        std::fs::copy(source.with_file_name(spec), scratch.path(spec)).unwrap();
     }
     let line = ["cc", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", name, &format!("{name}.c")];
-    assert_eq!(run(directory.path(), &line), (Some(0), String::new()), "{name} builds without a warning");
-    directory
+    assert_eq!(run(scratch.directory(), &line), (Some(0), String::new()), "{name} builds without a warning");
+    scratch
 }
 
 fn findings(path: &Path) -> Vec<Value> {
@@ -118,8 +105,8 @@ fn trace_with(directory: &Path, id: &str) -> PathBuf {
 
 fn is_found_and_replays(bug: &Bug) {
     let name = bug.name;
-    let directory = built(name);
-    let (status, found, text) = check(directory.path(), name, &[]);
+    let scratch = built(name);
+    let (status, found, text) = check(scratch.directory(), name, &[]);
     assert_eq!(status, Some(1), "{name}: {text}");
     let is_it = |finding: &&Value| {
         finding["kind"] == bug.kind
@@ -136,8 +123,9 @@ fn is_found_and_replays(bug: &Bug) {
     assert!(unconfirmed.is_empty(), "{name}: {unconfirmed:#?}");
 
     let id = finding["id"].as_str().unwrap();
-    let trace = trace_with(directory.path(), id);
-    let (status, text) = run(directory.path(), &["replay", trace.to_str().unwrap(), "--finding", id, "--times", "20"]);
+    let trace = trace_with(scratch.directory(), id);
+    let (status, text) =
+        run(scratch.directory(), &["replay", trace.to_str().unwrap(), "--finding", id, "--times", "20"]);
     assert_eq!(status, Some(1), "{name}: {text}");
     assert!(text.starts_with(&format!("{id}: shown in 20 of 20 replays\n")), "{name}: {text}");
 }
@@ -145,7 +133,11 @@ fn is_found_and_replays(bug: &Bug) {
 #[test]
 fn every_bug_is_found_confirmed_and_replays_20_times_of_20() {
     if !left_out("the bugs of the demo") {
-        BUGS.iter().for_each(is_found_and_replays);
+        let holds = |bug: &Bug| {
+            is_found_and_replays(bug);
+            Ok(())
+        };
+        each(&BUGS, |bug| bug.name.to_owned(), holds);
     }
 }
 
@@ -155,9 +147,9 @@ fn nothing_is_found_in_the_clean_twins_whatever_the_recorded_schedule() {
         return;
     }
     for name in CLEAN {
-        let directory = built(name);
+        let scratch = built(name);
         for options in [&[][..], &["--runs", "20"], &["--model", "sync"]] {
-            let (status, found, text) = check(directory.path(), name, options);
+            let (status, found, text) = check(scratch.directory(), name, options);
             assert_eq!((status, found.len()), (Some(0), 0), "{name} {options:?}: {text}");
             assert!(!text.contains("warning"), "{name} {options:?}: {text}");
         }
@@ -171,9 +163,9 @@ fn nothing_is_found_in_the_clean_twins_in_50_checks() {
         return;
     }
     for name in CLEAN {
-        let directory = built(name);
+        let scratch = built(name);
         for number in 0..50 {
-            let (status, found, text) = check(directory.path(), name, &[]);
+            let (status, found, text) = check(scratch.directory(), name, &[]);
             assert_eq!((status, found.len()), (Some(0), 0), "{name}, check {number}: {text}");
         }
     }
@@ -184,14 +176,15 @@ fn happens_before_does_not_see_the_hidden_race_nor_reads_the_split_update() {
     if left_out("what other engines and models see") {
         return;
     }
-    let directory = built("hidden_race");
-    check(directory.path(), "hidden_race", &[]);
-    let (status, text) = run(directory.path(), &["predict", "--engine", "hb", "--kind", "race", "hidden_race.portent"]);
+    let scratch = built("hidden_race");
+    check(scratch.directory(), "hidden_race", &[]);
+    let (status, text) =
+        run(scratch.directory(), &["predict", "--engine", "hb", "--kind", "race", "hidden_race.portent"]);
     assert_eq!(status, Some(0), "{text}");
 
-    let directory = built("split_update");
+    let scratch = built("split_update");
     let only = ["--model", "reads", "--kind", "atomicity", "--rounds", "1"];
-    let (status, found, text) = check(directory.path(), "split_update", &only);
+    let (status, found, text) = check(scratch.directory(), "split_update", &only);
     assert_eq!((status, found.len()), (Some(0), 0), "{text}");
 }
 
@@ -200,13 +193,11 @@ fn the_demo_tells_the_story_of_every_bug_and_leaves_nothing_behind() {
     if left_out("portent demo") {
         return;
     }
-    let (here, temporary) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    let output = portent(here.path(), &["demo"]).env("TMPDIR", temporary.path()).output().unwrap();
-    let (status, text) = told(&output);
-    assert_eq!(status, Some(0), "{text}");
-    for directory in [&here, &temporary] {
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{:?}", directory.path());
-    }
+    let (here, temporary) = (Scratch::new(), Scratch::new());
+    let finished = finish(portent(&["demo"]).env("TMPDIR", temporary.directory()), here.directory());
+    let text = finished.told();
+    assert_eq!(finished.code(), Some(0), "{text}");
+    assert_eq!((here.names(), temporary.names()), (vec![], vec![]));
     // Numbers of events depend a little on the compiler; addresses on the system.
     let filters = [
         (r"in \d+\.\d s\b", "in TIME"),
@@ -225,10 +216,10 @@ fn what_the_demo_keeps_can_be_looked_at_and_replayed() {
     if left_out("portent demo --keep") {
         return;
     }
-    let here = TempDir::new().unwrap();
-    let (status, text) = run(here.path(), &["demo", "--keep", "kept/here"]);
+    let here = Scratch::new();
+    let (status, text) = run(here.directory(), &["demo", "--keep", "kept/here"]);
     assert_eq!(status, Some(0), "{text}");
-    let kept = here.path().join("kept/here");
+    let kept = here.path("kept/here");
     for name in BUGS.iter().map(|bug| bug.name).chain(CLEAN) {
         for ending in ["c", "portent", "findings.json", "html"] {
             assert!(kept.join(format!("{name}.{ending}")).exists(), "{name}.{ending}");
@@ -248,11 +239,10 @@ fn without_a_compiler_the_demo_says_so() {
     if left_out("portent demo without a compiler") {
         return;
     }
-    let here = TempDir::new().unwrap();
-    let output = portent(here.path(), &["demo"]).env("PATH", here.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(3));
-    assert!(output.stdout.is_empty());
-    let said = String::from_utf8(output.stderr).unwrap();
+    let here = Scratch::new();
+    let finished = finish(portent(&["demo"]).env("PATH", here.directory()), here.directory());
+    assert_eq!((finished.code(), finished.out().as_str()), (Some(3), ""));
+    let said = finished.stderr;
     assert!(
         said.starts_with("error: no compiler found: none of gcc, cc, clang is on the search path\nhelp: install one"),
         "{said}"

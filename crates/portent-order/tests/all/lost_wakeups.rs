@@ -2,7 +2,9 @@
 
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Goal, Kind, Model, Schedule, Verdict, brute, check};
-use portent_trace::generate::{TinyShape, tiny, tiny_std};
+use portent_testing::goals::{engine_agrees, oracle_reaches};
+use portent_testing::traces::Shapes;
+use portent_trace::generate::TinyShape;
 use portent_trace::{PairingId, ThreadId, Trace};
 
 fn trace(text: &str) -> Trace {
@@ -14,7 +16,7 @@ fn lost(k: usize) -> Goal {
 }
 
 /// Shapes of traces in which several threads wait on one condition.
-fn crowds() -> Vec<TinyShape> {
+fn crowds() -> Shapes {
     let shapes: Vec<TinyShape> = TinyShape::all().filter(|shape| shape.bare_waits).collect();
     let larger = shapes.iter().map(|shape| TinyShape { threads: 4, events: 16, ..shape.clone() });
     larger.chain(shapes.clone()).collect()
@@ -86,12 +88,11 @@ fn a_notify_one_whose_own_sleeper_cannot_be_asleep_yet_wakes_the_other() {
 /// What the oracle calls a lost wake-up, read by the letter.
 #[test]
 fn notifies_after_a_lost_sleep_have_their_own_sleepers_before_them() {
-    let shapes = crowds();
     let (mut harmless, mut kept) = (0, 0);
-    for seed in 0..20_000u64 {
-        let trace = tiny(seed, &shapes[seed as usize % shapes.len()]);
+    for tiny in crowds().traces(0..20_000) {
+        let trace = &tiny.trace;
         for (k, pairing) in trace.pairings().iter().enumerate() {
-            let Some(witness) = brute::decide(&trace, Model::Sync, &lost(k)) else { continue };
+            let Some(witness) = brute::decide(trace, Model::Sync, &lost(k)) else { continue };
             let mut at = vec![0; trace.threads()];
             let mut executed = Vec::new();
             for thread in witness.steps() {
@@ -102,13 +103,13 @@ fn notifies_after_a_lost_sleep_have_their_own_sleepers_before_them() {
             // By hand: every notify on the condition after the sleep has its own sleeper before it, of another thread.
             let when = |event| executed.iter().position(|&e| e == event);
             let slept = when(pairing.sleep).unwrap();
-            assert!(when(pairing.notify).unwrap() < slept, "{}", tiny_std(seed, &shapes[seed as usize % shapes.len()]));
+            assert!(when(pairing.notify).unwrap() < slept, "{tiny}");
             kept += 1;
             for notify in trace.pairings().iter().filter(|other| other.condition == pairing.condition) {
                 let Some(notified) = when(notify.notify).filter(|&at| at > slept) else { continue };
-                assert_eq!(trace.woken_by(notify.notify).len(), 1, "seed {seed}");
-                assert!(when(notify.sleep).is_some_and(|asleep| asleep < notified), "seed {seed}");
-                assert_ne!(trace.thread(notify.sleep), trace.thread(pairing.sleep), "seed {seed}");
+                assert_eq!(trace.woken_by(notify.notify).len(), 1, "{tiny}");
+                assert!(when(notify.sleep).is_some_and(|asleep| asleep < notified), "{tiny}");
+                assert_ne!(trace.thread(notify.sleep), trace.thread(pairing.sleep), "{tiny}");
                 harmless += 1;
             }
         }
@@ -119,26 +120,17 @@ fn notifies_after_a_lost_sleep_have_their_own_sleepers_before_them() {
 /// Several waits and notifies on one condition, by the engine and by the oracle, in every model.
 #[test]
 fn engine_and_oracle_agree_where_many_wait_on_one_condition() {
-    let shapes = crowds();
     let (mut crowded, mut counts) = (0, [[0u32; 2]; 3]);
-    for seed in 0..20_000u64 {
-        let shape = &shapes[seed as usize % shapes.len()];
-        let trace = tiny(seed, shape);
+    for tiny in crowds().traces(0..20_000) {
+        let trace = &tiny.trace;
         crowded += usize::from(trace.pairings().len() > 1);
         for (m, model) in Model::ALL.into_iter().enumerate() {
-            let view = View::whole(&trace, model);
+            let view = View::whole(trace, model);
             let mut engine = Engine::new(&view);
-            for goal in brute::candidates(&trace, Kind::LostWakeup) {
-                let story = || format!("{goal:?} in {model}, seed {seed}\n{}", tiny_std(seed, shape));
-                let truth = brute::decide(&trace, model, &goal);
-                match engine.decide(&goal, Effort::default()) {
-                    Verdict::Feasible(witness) => {
-                        assert!(truth.is_some(), "{}", story());
-                        check(&trace, model, &goal, &witness).unwrap_or_else(|why| panic!("{why}: {}", story()));
-                    }
-                    verdict => assert_eq!((verdict, &truth), (Verdict::Infeasible, &None), "{}", story()),
-                }
-                counts[m][usize::from(truth.is_some())] += 1;
+            for goal in brute::candidates(trace, Kind::LostWakeup) {
+                let truth = oracle_reaches(trace, model, &goal, &tiny);
+                engine_agrees(&mut engine, trace, model, &goal, truth, &tiny);
+                counts[m][usize::from(truth)] += 1;
             }
         }
     }

@@ -1,11 +1,10 @@
 //! Laws between the models (docs/src/internals/semantics.md §4): what `reads` finds, `sync` finds, and so does `values` where values are recorded.
 
-mod common;
-
-use common::is_of_the_same_value;
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Goal, Kind, Model, Verdict, brute};
-use portent_trace::generate::{TinyShape, tiny, tiny_std};
+use portent_testing::goals::is_of_the_same_value;
+use portent_testing::traces::Shapes;
+use portent_trace::generate::TinyShape;
 use portent_trace::{Event, Op, Trace};
 
 /// The goals of a kind that a trace poses and that can be reached in a model: by the oracle, and by the engine.
@@ -26,33 +25,30 @@ fn reached(trace: &Trace, model: Model, kind: Kind, goals: &[Goal]) -> Vec<[bool
 /// Holds every goal of every kind of random traces to "what `reads` finds, the other model finds", exceptions aside.
 fn finds_what_reads_finds(
     other: Model,
-    shapes: &[TinyShape],
+    shapes: &Shapes,
     counts: impl Fn(&Trace) -> bool,
     is_excepted: impl Fn(&Trace, &Goal) -> bool,
 ) {
     for kind in Kind::ALL {
         let (mut traces, mut found, mut excepted, mut more) = (0, 0, 0, 0);
-        for seed in 0..12_000u64 {
-            let shape = &shapes[seed as usize % shapes.len()];
-            let trace = tiny(seed, shape);
-            if !counts(&trace) {
+        for tiny in shapes.traces(0..12_000) {
+            let trace = &tiny.trace;
+            if !counts(trace) {
                 continue;
             }
             traces += 1;
-            let goals = brute::candidates(&trace, kind);
+            let goals = brute::candidates(trace, kind);
             let answers =
-                reached(&trace, Model::Reads, kind, &goals).into_iter().zip(reached(&trace, other, kind, &goals));
+                reached(trace, Model::Reads, kind, &goals).into_iter().zip(reached(trace, other, kind, &goals));
             for (goal, (in_reads, in_other)) in goals.iter().zip(answers) {
                 for (reads, other_says) in in_reads.into_iter().zip(in_other) {
-                    let exception = reads && !other_says && is_excepted(&trace, goal);
+                    let exception = reads && !other_says && is_excepted(trace, goal);
                     excepted += u32::from(exception);
                     found += u32::from(reads);
                     more += u32::from(other_says && !reads);
                     assert!(
                         !reads || other_says || exception,
-                        "`reads` finds {goal:?}, and `{other}` does not: seed {seed}, {}\n{}",
-                        shape.name,
-                        tiny_std(seed, shape)
+                        "`reads` finds {goal:?}, and `{other}` does not: {tiny}"
                     );
                 }
             }
@@ -64,14 +60,12 @@ fn finds_what_reads_finds(
 
 #[test]
 fn what_reads_finds_sync_finds() {
-    let shapes: Vec<TinyShape> = TinyShape::all().collect();
-    finds_what_reads_finds(Model::Sync, &shapes, |_| true, |_, _| false);
+    finds_what_reads_finds(Model::Sync, &Shapes::all(), |_| true, |_, _| false);
 }
 
 #[test]
 fn what_reads_finds_values_finds_where_every_access_has_its_value() {
-    let shapes: Vec<TinyShape> =
-        TinyShape::all().map(|shape| TinyShape { values: true, forgetful: false, ..shape }).collect();
+    let shapes = Shapes::all().map(|shape| TinyShape { values: true, forgetful: false, ..shape });
     let valued = |trace: &Trace| trace.events().all(|event| event.op.variable().is_none() || event.value.is_some());
     finds_what_reads_finds(Model::Values, &shapes, valued, |trace, goal| {
         is_of_the_same_value(trace, goal) || relies_on_a_changed_update(trace, goal)

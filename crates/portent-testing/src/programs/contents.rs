@@ -1,19 +1,21 @@
 //! What a trace holds, as far as tests ask for it.
 
-use crate::program::matches;
+use super::matches;
 use portent_trace::format::{OpenOptions, open};
 use portent_trace::{InputBatch, InputEvent, InputOp, InputSource, Names, ObjectClass};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The contents of a trace.
-pub(crate) struct Contents {
-    pub(crate) events: Vec<InputEvent>,
+#[derive(Debug)]
+pub struct Contents {
+    /// Its events.
+    pub events: Vec<InputEvent>,
     names: Names,
 }
 
 /// Reads a whole trace; it should be a small one.
-pub(crate) fn read(path: &Path) -> Result<Contents, String> {
+pub fn read(path: &Path) -> Result<Contents, String> {
     let mut source = open(path, OpenOptions::default()).map_err(|error| error.to_string())?;
     let (mut batch, mut events) = (InputBatch::default(), Vec::new());
     while source.next_batch(&mut batch).map_err(|error| error.to_string())? {
@@ -44,7 +46,7 @@ fn text(op: InputOp) -> String {
 
 impl Contents {
     /// How many events of each operation there are; accesses with a memory order count with and without it.
-    pub(crate) fn ops(&self) -> BTreeMap<String, u64> {
+    pub fn ops(&self) -> BTreeMap<String, u64> {
         let mut by_code = BTreeMap::new();
         for event in &self.events {
             *by_code.entry(event.op.code()).or_insert(0) += 1;
@@ -61,17 +63,17 @@ impl Contents {
     }
 
     /// How many threads there are.
-    pub(crate) fn threads(&self) -> usize {
+    pub fn threads(&self) -> usize {
         self.names.count(ObjectClass::Thread)
     }
 
     /// Whether something of a class (`variable`, `lock`, `thread`) has a name like this.
-    pub(crate) fn has(&self, class: &str, pattern: &str) -> bool {
+    pub fn has(&self, class: &str, pattern: &str) -> bool {
         self.named(class).any(|name| matches(pattern, name))
     }
 
     /// The names of a class.
-    pub(crate) fn named(&self, class: &str) -> impl Iterator<Item = &str> {
+    pub fn named(&self, class: &str) -> impl Iterator<Item = &str> {
         let class = match class {
             "variable" => ObjectClass::Variable,
             "lock" => ObjectClass::Lock,
@@ -88,7 +90,7 @@ impl Contents {
     }
 
     /// How many events a thread has before its `nth` (from 0) event of an operation on an object.
-    pub(crate) fn before(&self, thread: &str, op: &str, object: &str, nth: usize) -> usize {
+    pub fn before(&self, thread: &str, op: &str, object: &str, nth: usize) -> usize {
         let name = |event: &InputEvent| self.names.name(event.op.class(), event.object);
         let hit = |event: &InputEvent| text(event.op) == op && matches(object, name(event));
         let places: Vec<usize> = (0..).zip(self.of(thread)).filter(|(_, event)| hit(event)).map(|(i, _)| i).collect();
@@ -96,7 +98,7 @@ impl Contents {
     }
 
     /// How many events a thread has.
-    pub(crate) fn count(&self, thread: &str) -> usize {
+    pub fn count(&self, thread: &str) -> usize {
         self.of(thread).count()
     }
 }

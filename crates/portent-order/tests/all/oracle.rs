@@ -5,7 +5,9 @@
 //! them forgot or invented shows here.
 
 use portent_order::{Checker, Goal, Kind, Model, Schedule, Writer, brute, check};
-use portent_trace::generate::{TinyShape, tiny, tiny_std};
+use portent_testing::goals::candidates;
+use portent_testing::traces::Shapes;
+use portent_trace::generate::{TinyShape, tiny};
 use portent_trace::{EventId, ThreadId, Trace};
 
 /// Threads and events of a trace whose interleavings are all looked at. Deadlocks and waits need more events than other
@@ -37,35 +39,30 @@ fn interleavings(trace: &Trace) -> Vec<Schedule> {
 
 #[test]
 fn a_goal_is_feasible_exactly_if_the_checker_accepts_some_interleaving() {
-    let mut shapes: Vec<TinyShape> = TinyShape::all().collect();
-    for shape in &mut shapes {
-        let (threads, events) = limits(shape);
-        (shape.threads, shape.events) = (threads as u32, events as u32);
-    }
+    let shapes = Shapes::all().map(|shape| {
+        let (threads, events) = limits(&shape);
+        TinyShape { threads: threads as u32, events: events as u32, ..shape }
+    });
     let mut traces = 0;
     let mut counts = [[0u32; 2]; Kind::ALL.len()];
-    for seed in 0..15_000 {
-        let shape = &shapes[seed as usize % shapes.len()];
-        let trace = tiny(seed, shape);
-        let (threads, events) = limits(shape);
+    for tiny in shapes.traces(0..15_000) {
+        let trace = &tiny.trace;
+        let (threads, events) = limits(&tiny.shape);
         if trace.threads() > threads || trace.len() > events {
             continue;
         }
         traces += 1;
-        let schedules = interleavings(&trace);
-        let checker = Checker::new(&trace);
+        let schedules = interleavings(trace);
+        let checker = Checker::new(trace);
         for (k, kind) in Kind::ALL.into_iter().enumerate() {
-            for goal in brute::candidates(&trace, kind) {
+            for goal in brute::candidates(trace, kind) {
                 for model in Model::ALL {
-                    let oracle = brute::decide(&trace, model, &goal);
+                    let oracle = brute::decide(trace, model, &goal);
                     let accepted = schedules.iter().find(|schedule| checker.check(model, &goal, schedule).is_ok());
                     assert_eq!(
                         oracle.is_some(),
                         accepted.is_some(),
-                        "{goal:?} in {model}, seed {seed}, {}: the oracle says {oracle:?}, the checker accepts \
-                         {accepted:?}\n{}",
-                        shape.name,
-                        tiny_std(seed, shape)
+                        "{goal:?} in {model}: the oracle says {oracle:?}, the checker accepts {accepted:?}: {tiny}"
                     );
                     counts[k][usize::from(accepted.is_some())] += 1;
                 }
@@ -156,7 +153,7 @@ fn every_changed_witness_is_a_witness_again_or_rejected_at_a_step_it_has() {
     for seed in 0..300 {
         let trace = tiny(seed, &TinyShape::EVERYTHING);
         let checker = Checker::new(&trace);
-        for goal in Kind::ALL.into_iter().flat_map(|kind| brute::candidates(&trace, kind)) {
+        for goal in candidates(&trace) {
             let Some(witness) = brute::decide(&trace, Model::Reads, &goal) else { continue };
             let steps: Vec<ThreadId> = witness.steps().collect();
             for at in 0..steps.len() {

@@ -4,7 +4,8 @@
 
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Goal, Kind, Model, Verdict, Writer, brute, check};
-use portent_trace::generate::{TinyShape, tiny, tiny_std};
+use portent_testing::goals::{engine_agrees, feasible, oracle_reaches};
+use portent_testing::traces::{Shapes, TinyTrace};
 use portent_trace::{EventId, Op, Trace};
 
 #[derive(Default, Debug)]
@@ -14,49 +15,34 @@ struct Count {
 }
 
 /// Every goal of a trace, in a model, by both.
-fn compare(seed: u64, shape: &TinyShape, trace: &Trace, model: Model, kind: Kind, count: &mut Count) {
+fn compare(tiny: &TinyTrace, model: Model, kind: Kind, count: &mut Count) {
+    let trace = &tiny.trace;
     let view = View::whole(trace, model);
     let mut engine = Engine::new(&view);
     for goal in brute::candidates(trace, kind) {
-        let truth = brute::decide(trace, model, &goal);
-        let story = || format!("seed {seed}, {shape:?}, {model}, {goal:?}\n{}", tiny_std(seed, shape));
-        if let Some(witness) = &truth {
-            check(trace, model, &goal, witness).unwrap_or_else(|why| panic!("oracle's witness: {why}\n{}", story()));
-        }
-        match engine.decide(&goal, Effort::default()) {
-            Verdict::Feasible(witness) => {
-                check(trace, model, &goal, &witness)
-                    .unwrap_or_else(|why| panic!("engine's witness: {why}\n{}", story()));
-                assert!(truth.is_some(), "the engine found what cannot happen: {}", story());
-            }
-            Verdict::Infeasible => assert!(truth.is_none(), "the engine missed {truth:?}: {}", story()),
-            Verdict::Unknown(why) => panic!("unknown ({why}): {}", story()),
-        }
+        let truth = oracle_reaches(trace, model, &goal, tiny);
+        engine_agrees(&mut engine, trace, model, &goal, truth, tiny);
         count.goals += 1;
-        count.feasible += u64::from(truth.is_some());
+        count.feasible += u64::from(truth);
     }
 }
 
 /// The shapes that pose goals of a kind; all of them where any shape does.
-fn shapes(kind: Kind) -> Vec<TinyShape> {
-    let poses = |shape: &TinyShape| match kind {
+fn shapes(kind: Kind) -> Shapes {
+    Shapes::that(|shape| match kind {
         Kind::Race | Kind::Nondeterminism | Kind::FinalValue => true,
         Kind::Atomicity => shape.blocks,
         Kind::Deadlock => shape.lock_heavy,
         Kind::LostWakeup => shape.conditions,
-    };
-    TinyShape::all().filter(poses).collect()
+    })
 }
 
 fn run(traces: u64, first_seed: u64) {
     for model in Model::ALL {
         for kind in Kind::ALL {
-            let shapes = shapes(kind);
             let mut count = Count::default();
-            for i in 0..traces {
-                let shape = &shapes[(i % shapes.len() as u64) as usize];
-                let seed = first_seed + i;
-                compare(seed, shape, &tiny(seed, shape), model, kind, &mut count);
+            for tiny in shapes(kind).traces(first_seed..first_seed + traces) {
+                compare(&tiny, model, kind, &mut count);
             }
             println!("{model:5} {kind:?}: {traces} traces, {} goals, {} feasible", count.goals, count.feasible);
             assert!(count.feasible * 100 > count.goals, "hardly any goal is feasible: {count:?}");
@@ -84,19 +70,15 @@ fn engine_and_oracle_agree_on_a_million_traces_where_values_matter() {
 
 fn values(traces: u64, first_seed: u64) {
     for kind in Kind::ALL {
-        let shapes: Vec<TinyShape> = shapes(kind).into_iter().filter(|shape| shape.values).collect();
-        assert!(!shapes.is_empty(), "{kind:?}");
         let mut count = Count::default();
         let (mut gained, mut lost) = (0, 0);
-        for i in 0..traces {
-            let shape = &shapes[(i % shapes.len() as u64) as usize];
-            let seed = first_seed + i;
-            let trace = tiny(seed, shape);
-            compare(seed, shape, &trace, Model::Values, kind, &mut count);
-            if i % 10 == 0 {
-                for goal in brute::candidates(&trace, kind) {
+        for tiny in shapes(kind).filter(|shape| shape.values).traces(first_seed..first_seed + traces) {
+            let (seed, trace) = (tiny.seed, &tiny.trace);
+            compare(&tiny, Model::Values, kind, &mut count);
+            if seed.is_multiple_of(10) {
+                for goal in brute::candidates(trace, kind) {
                     let [reads, values, sync] = [Model::Reads, Model::Values, Model::Sync]
-                        .map(|model| brute::decide(&trace, model, &goal).is_some());
+                        .map(|model| brute::decide(trace, model, &goal).is_some());
                     gained += u64::from(values && !reads);
                     lost += u64::from(reads && !values);
                     // A changed value depends on what it is.
@@ -117,28 +99,18 @@ fn engine_and_oracle_agree_on_a_million_traces() {
 }
 
 /// 20,000 traces of the shapes that pose goals of a kind, in all models.
-fn for_each_trace(kind: Kind, test: impl Fn(&Trace, Model, &str)) {
-    let shapes = shapes(kind);
-    for seed in 0..20_000u64 {
-        let shape = &shapes[(seed % shapes.len() as u64) as usize];
-        let trace = tiny(seed, shape);
+fn for_each_trace(kind: Kind, test: impl Fn(&Trace, Model, &TinyTrace)) {
+    for tiny in shapes(kind).traces(0..20_000) {
         for model in Model::ALL {
-            test(&trace, model, &format!("seed {seed}, {model}\n{}", tiny_std(seed, shape)));
+            test(&tiny.trace, model, &tiny);
         }
     }
-}
-
-/// The feasible ones of some goals, in order, by the oracle.
-fn truth(trace: &Trace, model: Model, goals: impl Iterator<Item = Goal>) -> Vec<Goal> {
-    let mut feasible: Vec<Goal> = goals.filter(|goal| brute::decide(trace, model, goal).is_some()).collect();
-    feasible.sort();
-    feasible
 }
 
 /// The sweep over all reads answers exactly what the questions answer one by one, also from the middle on.
 #[test]
 fn answering_all_reads_at_once_agrees_with_the_oracle() {
-    for_each_trace(Kind::Nondeterminism, |trace, model, story| {
+    for_each_trace(Kind::Nondeterminism, |trace, model, tiny| {
         let goals = brute::candidates(trace, Kind::Nondeterminism);
         let view = View::whole(trace, model);
         for from in [0, trace.len() / 2].map(EventId::new) {
@@ -154,15 +126,15 @@ fn answering_all_reads_at_once_agrees_with_the_oracle() {
                 Goal::Nondeterminism { read, .. } => *read >= from,
                 _ => false,
             };
-            assert_eq!(answered.questions, goals.iter().filter(counts).count() as u64, "{story}");
-            assert_eq!(found, truth(trace, model, goals.iter().filter(counts).cloned()), "{story}");
+            assert_eq!(answered.questions, goals.iter().filter(counts).count() as u64, "{tiny}, {model}");
+            assert_eq!(found, feasible(trace, model, goals.iter().filter(counts).cloned()), "{tiny}, {model}");
         }
     });
 }
 
 #[test]
 fn answering_all_final_values_at_once_agrees_with_the_oracle() {
-    for_each_trace(Kind::FinalValue, |trace, model, story| {
+    for_each_trace(Kind::FinalValue, |trace, model, tiny| {
         let view = View::whole(trace, model);
         let mut found = Vec::new();
         let finished = Engine::new(&view).answer_finals(Effort::default(), &|| false, &mut |challenger, yes| {
@@ -172,13 +144,13 @@ fn answering_all_final_values_at_once_agrees_with_the_oracle() {
         });
         assert!(finished);
         found.sort();
-        assert_eq!(found, truth(trace, model, brute::candidates(trace, Kind::FinalValue).into_iter()), "{story}");
+        assert_eq!(found, feasible(trace, model, brute::candidates(trace, Kind::FinalValue)), "{tiny}, {model}");
     });
 }
 
 #[test]
 fn answering_all_races_at_once_agrees_with_the_oracle() {
-    for_each_trace(Kind::Race, |trace, model, story| {
+    for_each_trace(Kind::Race, |trace, model, tiny| {
         let view = View::whole(trace, model);
         for from in [0, trace.len() / 2].map(EventId::new) {
             let mut found = Vec::new();
@@ -192,14 +164,14 @@ fn answering_all_races_at_once_agrees_with_the_oracle() {
             found.sort();
             let goals = brute::candidates(trace, Kind::Race).into_iter();
             let counted = goals.filter(|goal| matches!(goal, Goal::Race { second, .. } if *second >= from));
-            assert_eq!(found, truth(trace, model, counted), "{story}");
+            assert_eq!(found, feasible(trace, model, counted), "{tiny}, {model}");
         }
     });
 }
 
 #[test]
 fn answering_all_atomicity_violations_at_once_agrees_with_the_oracle() {
-    for_each_trace(Kind::Atomicity, |trace, model, story| {
+    for_each_trace(Kind::Atomicity, |trace, model, tiny| {
         let mut open = vec![None; trace.threads()];
         let blocks = trace.events().map(|event| {
             match event.op {
@@ -229,7 +201,7 @@ fn answering_all_atomicity_violations_at_once_agrees_with_the_oracle() {
             let goals = brute::candidates(trace, Kind::Atomicity).into_iter();
             let counts =
                 |goal: &Goal| matches!(goal, Goal::Atomicity { remote, second, .. } if *remote.max(second) >= from);
-            assert_eq!(found, truth(trace, model, goals.filter(counts)), "{story}");
+            assert_eq!(found, feasible(trace, model, goals.filter(counts)), "{tiny}, {model}");
         }
     });
 }
@@ -237,20 +209,17 @@ fn answering_all_atomicity_violations_at_once_agrees_with_the_oracle() {
 /// A goal is only ever asked of a trace that poses it; the engine must not fall over when it is cut into windows.
 #[test]
 fn windows_are_sound() {
-    let shapes: Vec<TinyShape> = TinyShape::all().collect();
-    for seed in 0..3_000u64 {
-        let shape = &shapes[(seed % shapes.len() as u64) as usize];
-        let trace = tiny(seed, shape);
+    for tiny in Shapes::all().traces(0..3_000) {
+        let trace = &tiny.trace;
         for model in Model::ALL {
-            for view in View::windows(&trace, model, 6) {
+            for view in View::windows(trace, model, 6) {
                 let span = view.span();
                 let mut engine = Engine::new(&view);
                 for kind in Kind::ALL {
-                    for goal in brute::candidates(&trace, kind) {
+                    for goal in brute::candidates(trace, kind) {
                         if let Verdict::Feasible(witness) = engine.decide(&goal, Effort::default()) {
-                            check(&trace, model, &goal, &witness).unwrap_or_else(|why| {
-                                panic!("{why}: {goal:?} in {model}, window {span:?}\n{}", tiny_std(seed, shape))
-                            });
+                            check(trace, model, &goal, &witness)
+                                .unwrap_or_else(|why| panic!("{why}: {goal:?} in {model}, window {span:?}, {tiny}"));
                         }
                     }
                 }

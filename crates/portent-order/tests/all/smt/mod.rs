@@ -12,6 +12,7 @@ use models::{constraints, goal_formula};
 use order::facts;
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Goal, Kind, Model, Verdict, brute, check};
+use portent_testing::skipped;
 use portent_trace::Trace;
 use portent_trace::generate::{Config, Generator, Start};
 use std::fmt::Write as _;
@@ -128,7 +129,7 @@ impl Asked {
 /// How many seeds to try; none, loudly, without a solver.
 fn seeds(usually: u64) -> u64 {
     if z3("(check-sat)\n").is_none() {
-        println!("SKIPPED: no z3 on PATH, so nothing was cross-checked (install the package z3)");
+        skipped("the engine against an SMT solver", "no z3 on PATH (install the package z3)");
         return 0;
     }
     // More seeds for a longer run: PORTENT_SMT_SEEDS=1000.

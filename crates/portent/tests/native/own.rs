@@ -3,14 +3,14 @@
 //! Rust programs need instrumentation that only the compiler's unstable options give, and a standard library built with it:
 //! without that, what its locks do is not seen. docs/src/howto/rust.md says the same to users.
 
+use crate::PORTENT;
+use portent_testing::{repository, skipped};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-fn skipped(why: &str) {
-    eprintln!("SKIPPED: Portent under Portent: {why}");
-}
+const TEST: &str = "Portent under Portent";
 
 fn output(command: &mut Command) -> Option<Output> {
     command.output().ok()
@@ -36,18 +36,18 @@ fn has_source(workspace: &Path) -> bool {
 #[test]
 fn the_threads_of_a_prediction_have_no_races_and_no_deadlocks() {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
-        return skipped("recording needs Linux on x86-64 with glibc");
+        return skipped(TEST, "recording needs Linux on x86-64 with glibc");
     }
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let workspace = repository();
     if !has_source(&workspace) {
-        return skipped("the source of Rust's standard library is not there: rustup component add rust-src");
+        return skipped(TEST, "the source of Rust's standard library is not there: rustup component add rust-src");
     }
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own");
+    let directory = Path::new(PORTENT.folder).join("own");
     std::fs::create_dir_all(&directory).unwrap();
     // A linker has to be one word.
     let linker = directory.join("portent-cc");
     let _ = std::fs::remove_file(&linker);
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_portent"), &linker).unwrap();
+    std::os::unix::fs::symlink(PORTENT.program, &linker).unwrap();
     let flags = format!(
         "-Zsanitizer=thread -Zexternal-clangrt -Cunsafe-allow-abi-mismatch=sanitizer \
          -Cllvm-args=-tsan-instrument-read-before-write=1 -Clinker-flavor=gcc -Clinker={}",
@@ -71,16 +71,15 @@ fn the_threads_of_a_prediction_have_no_races_and_no_deadlocks() {
         .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
         .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_TARGET_DIR", directory.join("target"))
-        .env("PORTENT_CACHE", directory.join("cache"))
+        .env("PORTENT_CACHE", PORTENT.cache())
         .output()
         .unwrap();
     assert!(built.status.success(), "{}", text(&built));
-    let checked = Command::new(env!("CARGO_BIN_EXE_portent"))
+    let checked = PORTENT
+        .command()
         .current_dir(&directory)
         .args(["check", "--kind", "race,deadlock", "--budget", "60", "--"])
         .arg(directory.join("target").join(TARGET).join("debug/examples/jobs"))
-        .env("NO_COLOR", "1")
-        .env("PORTENT_CACHE", directory.join("cache"))
         .output()
         .unwrap();
     let said = text(&checked);

@@ -1,11 +1,18 @@
-//! A test program and what its comments say about it. See tests/programs/README.md.
+//! The C and C++ programs of `tests/programs`: what their comments say about them (tests/programs/README.md), building each
+//! once, and what is in their traces.
+
+mod build;
+mod contents;
+
+pub use build::{Builder, Built, build, unsupported};
+pub use contents::{Contents, read};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// How a program ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub enum Ending {
     /// With this status.
     Exit(i32),
     /// By a signal of this number.
@@ -16,56 +23,73 @@ pub(crate) enum Ending {
 
 /// What it prints to standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
+pub enum Output {
     /// These lines, in which `*` stands for any text.
     Lines(Vec<String>),
     /// Much: so many bytes, with this hash.
+    #[allow(missing_docs)]
     Much { bytes: usize, hash: u32 },
 }
 
 /// How a shared library gets into a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Linking {
+pub enum Linking {
+    /// Named when the program is linked.
     Linked,
+    /// By `dlopen`; the program gets its path as its last argument.
     Opened,
 }
 
 /// How many events of a kind there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Count {
-    pub(crate) number: u64,
-    pub(crate) or_more: bool,
+pub struct Count {
+    /// So many,
+    pub number: u64,
+    /// or more.
+    pub or_more: bool,
 }
 
 /// A test program.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
-    pub(crate) name: String,
-    pub(crate) source: PathBuf,
-    pub(crate) build: Vec<String>,
-    pub(crate) library: Option<(String, Linking)>,
-    pub(crate) instrumented: bool,
-    pub(crate) arguments: Vec<String>,
-    pub(crate) stdin: String,
-    pub(crate) ending: Ending,
-    pub(crate) stdout: Output,
-    /// Texts that standard error contains: the program's and Portent's.
-    pub(crate) stderr: Vec<String>,
-    pub(crate) messages: Vec<String>,
-    pub(crate) threads: Option<usize>,
-    pub(crate) ops: BTreeMap<String, Count>,
+pub struct Program {
+    /// Its file, without the ending.
+    pub name: String,
+    /// Its file.
+    pub source: PathBuf,
+    /// Flags of the compiler.
+    pub build: Vec<String>,
+    /// A shared library that it needs.
+    pub library: Option<(String, Linking)>,
+    /// Whether it is built to be recorded.
+    pub instrumented: bool,
+    /// What it is started with.
+    pub arguments: Vec<String>,
+    /// What it reads.
+    pub stdin: String,
+    /// How it ends.
+    pub ending: Ending,
+    /// What it prints.
+    pub stdout: Output,
+    /// Texts that standard error contains, from the program.
+    pub stderr: Vec<String>,
+    /// Texts that standard error contains, from Portent.
+    pub messages: Vec<String>,
+    /// How many threads its trace has.
+    pub threads: Option<usize>,
+    /// How many events of an operation its trace has.
+    pub ops: BTreeMap<String, Count>,
     /// What a name belongs to (`variable`, `lock`, `thread`), and the name.
-    pub(crate) names: Vec<(String, String)>,
+    pub names: Vec<(String, String)>,
 }
 
 /// Where the programs are.
-pub(crate) fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs")
+pub fn directory() -> PathBuf {
+    crate::repository().join("tests/programs")
 }
 
 impl Program {
     /// Every program whose name contains a word of PORTENT_PROGRAMS, if that is set, by name. Not the benches.
-    pub(crate) fn all() -> Vec<Program> {
+    pub fn all() -> Vec<Program> {
         let wanted = std::env::var("PORTENT_PROGRAMS").unwrap_or_default();
         let wanted: Vec<&str> = wanted.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
         let mut programs: Vec<Program> = std::fs::read_dir(directory())
@@ -81,7 +105,7 @@ impl Program {
     }
 
     /// The program of a file below tests/programs.
-    pub(crate) fn named(file: &str) -> Program {
+    pub fn named(file: &str) -> Program {
         Program::read(&directory().join(file))
     }
 
@@ -165,7 +189,7 @@ impl Program {
     }
 
     /// The C++ compiler or the C compiler.
-    pub(crate) fn is_cxx(&self) -> bool {
+    pub fn is_cxx(&self) -> bool {
         self.source.extension().is_some_and(|ending| ending == "cpp")
     }
 }
@@ -194,7 +218,7 @@ fn signal(name: &str) -> Result<i32, String> {
 }
 
 /// Whether a text is what a pattern says, in which `*` stands for any text.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };
