@@ -1,4 +1,4 @@
-//! Laws between the models (SEMANTICS §4): what `reads` finds, `sync` finds, and so does `values` where values are recorded.
+//! Laws between the models (docs/src/internals/semantics.md §4): what `reads` finds, `sync` finds, and so does `values` where values are recorded.
 
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Goal, Kind, Model, Verdict, brute};

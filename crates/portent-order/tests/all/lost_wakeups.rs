@@ -1,4 +1,4 @@
-//! Lost wake-ups (SEMANTICS §3): the oracle, the checker and the engine, each with code of its own.
+//! Lost wake-ups (docs/src/internals/semantics.md §3): the oracle, the checker and the engine, each with code of its own.
 
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Goal, Kind, Model, Schedule, Verdict, brute, check};

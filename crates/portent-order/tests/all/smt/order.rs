@@ -1,4 +1,4 @@
-//! The order of events as an SMT problem: SOLVER.md's encoding, written down eagerly and independently of the engine.
+//! The order of events as an SMT problem: the encoding of docs/src/internals/encoding.md, written down eagerly and independently of the engine.
 //!
 //! Every event has a position, an integer, and so has the cut `z`: the events before it are the reordering.
 
