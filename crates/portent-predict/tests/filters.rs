@@ -4,46 +4,18 @@
 use portent_order::{Goal, Kind, Model, brute};
 use portent_predict::{BugKind, stream};
 use portent_trace::generate::{TinyShape, tiny_events};
-use portent_trace::{
-    BatchPlace, EventId, InputBatch, InputEvent, InputSource, LocId, Lowered, Names, Progress, Trace, TraceError,
-};
+use portent_trace::{EventId, EventList, LocId, Lowered, Trace};
 use std::collections::BTreeSet;
 
 const KINDS: [BugKind; 3] = [BugKind::Race, BugKind::Atomicity, BugKind::Deadlock];
 
-/// Events from memory.
-struct Listed {
-    names: Names,
-    events: Vec<InputEvent>,
-    done: bool,
-}
-
-impl InputSource for Listed {
-    fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
-        batch.restart(0, BatchPlace::Memory);
-        if !std::mem::replace(&mut self.done, true) {
-            self.events.iter().for_each(|event| batch.push(*event));
-        }
-        Ok(!batch.is_empty())
-    }
-    fn names(&self) -> &Names {
-        &self.names
-    }
-    fn take_names(&mut self) -> Names {
-        std::mem::take(&mut self.names)
-    }
-    fn progress(&self) -> Progress {
-        Progress { done: 0, total: None }
-    }
-}
-
 /// A random trace, whose places are numbered modulo `places`.
-fn source(seed: u64, shape: &TinyShape, places: u64) -> Listed {
+fn source(seed: u64, shape: &TinyShape, places: u64) -> EventList {
     let (names, mut events) = tiny_events(seed, shape);
     for (i, event) in events.iter_mut().enumerate() {
         event.loc = LocId::from_number(i as u64 % places).unwrap();
     }
-    Listed { names, events, done: false }
+    EventList::new(names, events)
 }
 
 /// The places of a goal, as candidates have them.

@@ -8,11 +8,9 @@ use portent_order::{Checker, Executed, Model};
 use portent_predict::lattice::{Bounds, explore, follow, whole_seen};
 use portent_spec::generate::{random_property, random_read_property};
 use portent_spec::{Assume, Bound, Compiled, Ruling, Scope, evaluate_changed, parse};
-use portent_trace::format::StdReader;
+use portent_testing::traces::from_std;
 use portent_trace::generate::{TinyShape, tiny, tiny_std};
-use portent_trace::{
-    BatchPlace, Event, EventId, InputBatch, InputEvent, InputSource, Lowered, Names, Progress, Trace, TraceError,
-};
+use portent_trace::{Event, EventId, EventList, Lowered, Names, Trace};
 use std::collections::{BTreeSet, HashSet};
 
 /// Longest reorderings of one trace, at most.
@@ -186,43 +184,10 @@ fn lattice_and_oracle_agree_on_a_million_pairs() {
     run_in(Model::Reads, 1_000_000, 1 << 33, random_read_property);
 }
 
-/// Hands out the events of a trace a few at a time.
-struct Slowly {
-    events: Vec<InputEvent>,
-    names: Names,
-    at: usize,
-    batch: usize,
-}
-
-impl Slowly {
-    fn new(text: &str, batch: usize) -> Self {
-        let mut reader = StdReader::new(text.as_bytes());
-        let mut all = InputBatch::default();
-        let mut events = Vec::new();
-        while reader.next_batch(&mut all).unwrap() {
-            events.extend(all.iter());
-        }
-        Slowly { events, names: reader.take_names(), at: 0, batch }
-    }
-}
-
-impl InputSource for Slowly {
-    fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
-        batch.restart(self.at as u64, BatchPlace::Memory);
-        let end = (self.at + self.batch).min(self.events.len());
-        self.events[self.at..end].iter().for_each(|event| batch.push(*event));
-        self.at = end;
-        Ok(!batch.is_empty())
-    }
-    fn names(&self) -> &Names {
-        &self.names
-    }
-    fn take_names(&mut self) -> Names {
-        std::mem::take(&mut self.names)
-    }
-    fn progress(&self) -> Progress {
-        Progress { done: self.at as u64, total: Some(self.events.len() as u64) }
-    }
+/// The events of a trace, a few at a time.
+fn slowly(text: &str, batch: usize) -> Lowered<EventList> {
+    let (names, events) = from_std(text);
+    Lowered::new(EventList::new(names, events).in_batches_of(batch))
 }
 
 #[test]
@@ -248,7 +213,7 @@ fn following_a_source_gives_the_same_and_forgets_what_is_behind() {
             let bounds = Bounds { unreduced: true, ..Bounds::of(model) };
             let whole = explore(&trace, &mut monitor, &bounds, &|_| None);
             let expected: BTreeSet<Option<EventId>> = whole.broken.iter().map(|broken| broken.event).collect();
-            let mut events = Lowered::new(Slowly::new(&text, 1 + (seed % 3) as usize));
+            let mut events = slowly(&text, 1 + (seed % 3) as usize);
             let followed = follow(&mut events, &mut monitor, &bounds).unwrap();
             if followed.explored.dropped > 0 {
                 skipped += 1;
@@ -292,7 +257,7 @@ fn is_followed_in_little_memory(text: &str, source: &str) {
     let trace = Trace::from_std(text).unwrap();
     let bound = &Bound::all(&parse(source).unwrap(), &Scope::of(&trace)).unwrap()[0];
     let mut monitor = Compiled::new(bound).unwrap();
-    let mut events = Lowered::new(Slowly::new(text, 64));
+    let mut events = slowly(text, 64);
     let followed = follow(&mut events, &mut monitor, &Bounds::of(Model::Reads)).unwrap();
     assert!(followed.broken.is_empty() && followed.explored.dropped == 0);
     assert!(followed.explored.steps > 5000 && followed.most_steps < 400, "{} steps held", followed.most_steps);

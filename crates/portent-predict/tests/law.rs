@@ -3,12 +3,15 @@
 //!
 //! Every event of these traces has a location of its own, so groups are single goals and each can be looked for.
 
-use portent_order::{Goal, Kind, Model, brute};
+use portent_order::{Goal, Model};
 use portent_predict::{BugKind, Control, Evidence, Options, Prediction, predict};
-use portent_trace::format::{Dialect, StdWriter};
-use portent_trace::generate::{Config, Generator, TinyShape, tiny, tiny_std};
-use portent_trace::{InputBatch, InputSource, Layout, Trace};
+use portent_testing::goals::{candidates, feasible};
+use portent_testing::parallel::each_seed;
+use portent_testing::traces::{Shapes, to_std, with_places};
+use portent_trace::Trace;
+use portent_trace::generate::{Config, Generator, TinyShape, tiny};
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 type Goals = BTreeSet<Goal>;
@@ -54,28 +57,27 @@ fn holds(truth: &Goals, prediction: &Prediction, story: &dyn Fn() -> String) -> 
 
 #[test]
 fn what_brute_force_reaches_in_tiny_traces_is_reported_or_counted() {
-    let shapes: Vec<TinyShape> = TinyShape::all().collect();
-    let mut covered_in_all = 0;
-    for seed in 0..6_000u64 {
-        let shape = &shapes[seed as usize % shapes.len()];
-        let trace = tiny(seed, shape);
-        let model = Model::ALL[seed as usize / shapes.len() % Model::ALL.len()];
-        let candidates = Kind::ALL.into_iter().flat_map(|kind| brute::candidates(&trace, kind));
-        let truth: Goals = candidates.filter(|goal| brute::decide(&trace, model, goal).is_some()).collect();
+    let shapes = Shapes::all();
+    let covered = each_seed(0..6_000, |seed| {
+        let tiny = shapes.tiny(seed);
+        let (trace, model) = (&tiny.trace, tiny.model());
+        let truth: Goals = feasible(trace, model, candidates(trace)).into_iter().collect();
+        let mut covered = 0;
         for (window, reach) in [(2, 3), (2, 6), (4, 9), (2, 1_000)] {
             if trace.len() <= window {
                 continue;
             }
-            let story = || format!("seed {seed} in {model}, window {window}, reach {reach}\n{}", tiny_std(seed, shape));
+            let story = || format!("{model}, window {window}, reach {reach}, {tiny}");
             let options = Options { model, window, reach, ..Options::default() };
-            let prediction = predicted(&trace, &options);
-            let (_, covered) = holds(&truth, &prediction, &story);
-            covered_in_all += covered;
+            let prediction = predicted(trace, &options);
+            covered += holds(&truth, &prediction, &story).1;
             // Enough reach for everything: nothing stays open.
             assert!(reach < 1_000 || prediction.incomplete.is_empty(), "{:?}\n{}", prediction.incomplete, story());
         }
-    }
-    assert!(covered_in_all > 1_000, "the law was put to the test {covered_in_all} times only");
+        covered
+    });
+    let covered: usize = covered.into_iter().sum();
+    assert!(covered > 1_000, "the law was put to the test {covered} times only");
 }
 
 /// Traces of 20 to 400 events with every operation.
@@ -118,77 +120,80 @@ fn everything(seed: u64) -> (String, Trace) {
         ..Config::default()
     };
     let story = format!("{config:?}");
-    (story, with_distinct_locations(&mut Generator::new(config).unwrap()))
+    // Each event at a place of its own.
+    let text = with_places(&to_std(&mut Generator::new(config).unwrap()), |line, _| (line + 1).to_string());
+    (story, Trace::from_std(&text).unwrap())
 }
 
-/// The trace of a generator, each event at a place of its own.
-fn with_distinct_locations(source: &mut Generator) -> Trace {
-    let mut text = Vec::new();
-    let mut writer = StdWriter::new(&mut text, Dialect::Portent, Layout::default());
-    let mut batch = InputBatch::default();
-    while source.next_batch(&mut batch).unwrap() {
-        writer.write(source.names(), &batch).unwrap();
-    }
-    writer.finish().unwrap();
-    let text = String::from_utf8(text).unwrap();
-    let mut lines = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let mut fields: Vec<String> = line.split('|').map(str::to_owned).collect();
-        if let (Some(place), false) = (fields.get_mut(2), line.starts_with('#')) {
-            *place = (number + 1).to_string();
-        }
-        lines.push(fields.join("|"));
-    }
-    Trace::from_std(&lines.join("\n")).unwrap()
+/// How many traces there are of `everything`.
+const EVERYTHING: usize = 150;
+
+/// One of these, and what it shows in one window.
+struct Whole {
+    story: String,
+    trace: Trace,
+    model: Model,
+    truth: Goals,
+    /// Nothing stayed open.
+    complete: bool,
+}
+
+/// The trace of a seed, which several tests look at, predicted once.
+fn whole(seed: u64) -> &'static Whole {
+    static ALL: [OnceLock<Whole>; EVERYTHING] = [const { OnceLock::new() }; EVERYTHING];
+    ALL[seed as usize].get_or_init(|| {
+        let (story, trace) = everything(seed);
+        let model = Model::ALL[seed as usize % 3];
+        let prediction = predicted(&trace, &Options { model, window: 1 << 20, ..Options::default() });
+        Whole { story, trace, model, truth: found(&prediction), complete: prediction.incomplete.is_empty() }
+    })
 }
 
 #[test]
 fn what_the_whole_trace_shows_is_reported_or_counted_whatever_the_window() {
-    let (mut found_in_all, mut covered_in_all) = (0, 0);
-    for seed in 0..150u64 {
-        let (config, trace) = everything(seed);
-        let model = Model::ALL[seed as usize % 3];
-        let whole = Options { model, window: 1 << 20, ..Options::default() };
-        let whole = predicted(&trace, &whole);
-        let truth = found(&whole);
-        if !whole.incomplete.is_empty() {
-            continue;
+    let counts = each_seed(0..EVERYTHING as u64, |seed| {
+        let Whole { story, trace, model, truth, complete } = whole(seed);
+        let (model, mut found_in_all, mut covered_in_all) = (*model, 0, 0);
+        if !complete {
+            return (0, 0);
         }
         for (at, window) in [8, 20, 50, 100].into_iter().enumerate().filter(|(_, window)| *window < trace.len()) {
             let reach = [10, 40, 120, Options::REACH][(seed as usize + at) % 4];
-            let story = || format!("{config} in {model}, window {window}, reach {reach}");
-            let prediction = predicted(&trace, &Options { model, window, reach, ..Options::default() });
-            let (found, covered) = holds(&truth, &prediction, &story);
+            let story = || format!("{story} in {model}, window {window}, reach {reach}");
+            let prediction = predicted(trace, &Options { model, window, reach, ..Options::default() });
+            let (found, covered) = holds(truth, &prediction, &story);
             if reach == Options::REACH {
                 found_in_all += found;
                 covered_in_all += covered;
             }
         }
-    }
+        (found_in_all, covered_in_all)
+    });
+    let found: usize = counts.iter().map(|(found, _)| found).sum();
+    let covered: usize = counts.iter().map(|(_, covered)| covered).sum();
     // Fewer than one in a hundred true goals may stay undecided.
-    println!("{covered_in_all} of {} true goals stay undecided", found_in_all + covered_in_all);
-    assert!(found_in_all > 1_000 && covered_in_all * 100 < found_in_all, "{covered_in_all} beside {found_in_all}");
+    println!("{covered} of {} true goals stay undecided", found + covered);
+    assert!(found > 1_000 && covered * 100 < found, "{covered} beside {found}");
 }
 
 #[test]
 fn a_budget_that_runs_out_leaves_nothing_uncounted() {
-    for seed in 0..30u64 {
-        let (config, trace) = everything(seed);
-        let model = Model::ALL[seed as usize % 3];
-        let whole = predicted(&trace, &Options { model, window: 1 << 20, ..Options::default() });
+    each_seed(0..30, |seed| {
+        let Whole { story, trace, model, truth, .. } = whole(seed);
+        let model = *model;
         for micros in [0, 300, 3_000] {
             let budget = Some(Duration::from_micros(micros));
             for window in [8, 1 << 20] {
-                let story = || format!("{config} in {model}, window {window}, {micros} µs");
-                let prediction = predicted(&trace, &Options { model, window, budget, ..Options::default() });
+                let story = || format!("{story} in {model}, window {window}, {micros} µs");
+                let prediction = predicted(trace, &Options { model, window, budget, ..Options::default() });
                 if window < trace.len() {
-                    holds(&found(&whole), &prediction, &story);
+                    holds(truth, &prediction, &story);
                 } else {
-                    let left = found(&whole).len().saturating_sub(found(&prediction).len()) as u64;
+                    let left = truth.len().saturating_sub(found(&prediction).len()) as u64;
                     let counted: u64 = prediction.incomplete.iter().map(|entry| entry.count).sum();
                     assert!(left <= counted, "{left} lost, {counted} counted\n{}", story());
                 }
             }
         }
-    }
+    });
 }

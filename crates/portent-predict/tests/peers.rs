@@ -15,7 +15,9 @@
 
 use portent_order::Model;
 use portent_predict::{BugKind, Control, Options, predict};
-use portent_trace::generate::{TinyShape, tiny, tiny_std};
+use portent_testing::corpus::cases;
+use portent_testing::traces::Shapes;
+use portent_trace::generate::TinyShape;
 use portent_trace::{EventId, Op, Trace};
 use std::collections::BTreeSet;
 
@@ -243,37 +245,33 @@ fn predicted(trace: &Trace, window: usize) -> (Pairs, usize) {
     (races.collect(), deadlocks)
 }
 
-fn shapes() -> Vec<TinyShape> {
+fn shapes() -> Shapes {
     let longer = TinyShape { name: "longer", events: 28, locks: 3, variables: 3, ..TinyShape::PLAIN };
-    let mut shapes: Vec<TinyShape> = TinyShape::all().collect();
-    shapes.extend([
+    let more = [
         longer.clone(),
         TinyShape { open_scopes: true, fork_join: true, threads: 4, ..longer.clone() },
-        TinyShape { lock_heavy: true, ..longer.clone() },
-    ]);
-    shapes
+        TinyShape { lock_heavy: true, ..longer },
+    ];
+    TinyShape::all().chain(more).collect()
 }
 
 #[test]
 fn every_race_that_hb_shb_and_syncp_soundly_find_is_found_in_one_window_and_across_many() {
-    let shapes = shapes();
     let mut counts = [0usize; 4];
-    for seed in 0..6_000u64 {
-        let shape = &shapes[seed as usize % shapes.len()];
-        let trace = tiny(seed, shape);
-        let peers = Peers::new(&trace);
+    for tiny in shapes().traces(0..6_000) {
+        let peers = Peers::new(&tiny.trace);
         let found = [peers.hb_races(), peers.shb_races(), peers.sync_preserving_races()];
         for window in [Options::WINDOW, 6, 3] {
-            let (ours, _) = predicted(&trace, window);
+            let (ours, _) = predicted(&tiny.trace, window);
             for (name, theirs) in ["happens-before", "SHB", "SyncP"].into_iter().zip(&found) {
                 let missed: Vec<_> = theirs.difference(&ours).collect();
-                assert!(missed.is_empty(), "{name}, window {window}: {missed:?}\n{}", tiny_std(seed, shape));
+                assert!(missed.is_empty(), "{name}, window {window}: {missed:?}, {tiny}");
             }
             if window == Options::WINDOW {
                 counts[3] += ours.len();
             }
         }
-        assert!(found[0].is_subset(&found[1]) && found[1].is_subset(&found[2]), "{}", tiny_std(seed, shape));
+        assert!(found[0].is_subset(&found[1]) && found[1].is_subset(&found[2]), "{tiny}");
         (0..3).for_each(|i| counts[i] += found[i].len());
     }
     // Each finds strictly more than the one before it.
@@ -291,21 +289,18 @@ fn where_weak_causal_precedence_has_a_race_a_race_or_a_deadlock_is_found() {
             || shape.atomics
             || shape.updates)
     };
-    let shapes: Vec<TinyShape> = shapes().into_iter().filter(fits).collect();
     let (mut races, mut firsts, mut beyond_syncp) = (0, 0, 0);
-    for seed in 0..6_000u64 {
-        let shape = &shapes[seed as usize % shapes.len()];
-        let trace = tiny(seed, shape);
-        let peers = Peers::new(&trace);
+    for tiny in shapes().filter(fits).traces(0..6_000) {
+        let peers = Peers::new(&tiny.trace);
         let theirs = peers.wcp_races();
         let Some(&first) = theirs.iter().min_by_key(|(a, b)| (*b, std::cmp::Reverse(*a))) else { continue };
-        let (ours, deadlocks) = predicted(&trace, Options::WINDOW);
+        let (ours, deadlocks) = predicted(&tiny.trace, Options::WINDOW);
         races += 1;
-        assert!(!ours.is_empty() || deadlocks > 0, "{theirs:?}\n{}", tiny_std(seed, shape));
+        assert!(!ours.is_empty() || deadlocks > 0, "{theirs:?}, {tiny}");
         firsts += usize::from(ours.contains(&first));
         beyond_syncp +=
             usize::from(theirs.intersection(&ours).any(|pair| !peers.sync_preserving_races().contains(pair)));
-        assert!(ours.contains(&first) || deadlocks > 0, "the first race {first:?}\n{}", tiny_std(seed, shape));
+        assert!(ours.contains(&first) || deadlocks > 0, "the first race {first:?}, {tiny}");
     }
     assert!(races > 1_000 && firsts * 100 > races * 99 && beyond_syncp > 10, "{races} {firsts} {beyond_syncp}");
 }
@@ -314,17 +309,8 @@ fn where_weak_causal_precedence_has_a_race_a_race_or_a_deadlock_is_found() {
 /// matters. SyncP is also asked across windows of three events.
 #[test]
 fn the_corpus_tells_the_peers_apart() {
-    #[derive(serde::Deserialize)]
-    struct Case {
-        trace: String,
-    }
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus");
-    let read = |start: &str| {
-        let mut files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let path = files.find(|path| path.file_name().unwrap().to_string_lossy().starts_with(start)).unwrap();
-        let case: Case = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        Trace::from_std(&case.trace).unwrap()
-    };
+    let corpus = cases();
+    let read = |start: &str| corpus.iter().find(|case| case.name.starts_with(start)).unwrap().trace();
     // (file, pair, [HB, SHB, WCP, SyncP, predicted])
     let cases = [
         ("p01", (0, 5), [false, false, true, true, true]),

@@ -5,8 +5,8 @@
 
 use portent_order::Model;
 use portent_predict::{BugKind, Finding, Form, Role};
-use portent_trace::format::StdReader;
-use portent_trace::{InputBatch, InputEvent, InputOp, InputSource, Names};
+use portent_testing::traces;
+use portent_trace::{InputEvent, InputOp, Names};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Outcome = Result<(), String>;
@@ -40,19 +40,9 @@ fn reads(op: InputOp) -> bool {
     matches!(op, InputOp::Read(_) | InputOp::Update(_))
 }
 
-/// The events of a text, and their names.
-pub(crate) fn read(text: &str) -> (Names, Vec<InputEvent>) {
-    let mut source = StdReader::new(text.as_bytes());
-    let (mut batch, mut events) = (InputBatch::default(), Vec::new());
-    while source.next_batch(&mut batch).unwrap() {
-        events.extend((0..batch.len()).map(|i| batch.get(i)));
-    }
-    (source.take_names(), events)
-}
-
 impl Input {
     pub(crate) fn from_std(text: &str) -> Input {
-        let (names, events) = read(text);
+        let (names, events) = traces::from_std(text);
         let formulas = text.lines().any(|line| line.trim_start().starts_with("#!"));
         Input::new(names, events, formulas)
     }

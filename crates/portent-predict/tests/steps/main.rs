@@ -9,8 +9,10 @@ use portent_order::Model;
 use portent_predict::{Control, Finding, Options, PropertyOptions, check_properties, predict};
 use portent_spec::generate::random_property;
 use portent_spec::{Bound, Scope, parse};
+use portent_testing::corpus::cases;
+use portent_testing::traces::{Shapes, from_std};
 use portent_trace::generate::{TinyShape, tiny_std};
-use portent_trace::{BatchPlace, ByteRange, InputBatch, InputEvent, InputSource, Names, Progress, Trace, TraceError};
+use portent_trace::{ByteRange, EventList, Trace};
 use std::collections::BTreeMap;
 
 /// Witnesses by kind, and how many of them could not be executed, with the first of those.
@@ -75,33 +77,20 @@ fn the_steps_of_random_traces_with_every_operation_can_be_executed() {
 
 #[test]
 fn the_steps_of_random_tiny_traces_can_be_executed() {
-    let shapes: Vec<TinyShape> = TinyShape::all().collect();
     let mut tally = Tally::default();
-    for seed in 0..6_000u64 {
-        let shape = &shapes[seed as usize % shapes.len()];
-        let model = Model::ALL[seed as usize / shapes.len() % Model::ALL.len()];
-        let window = if seed % 7 == 0 { 6 } else { Options::WINDOW };
-        tally.add(&format!("{} {seed}", shape.name), &tiny_std(seed, shape), model, window);
+    for tiny in Shapes::all().traces(0..6_000) {
+        let window = if tiny.seed.is_multiple_of(7) { 6 } else { Options::WINDOW };
+        tally.add(&format!("{} {}", tiny.shape.name, tiny.seed), &tiny.text(), tiny.model(), window);
     }
     tally.holds(20_000);
 }
 
-#[derive(serde::Deserialize)]
-struct Case {
-    trace: String,
-}
-
 #[test]
 fn the_steps_of_the_corpus_can_be_executed() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus");
     let mut tally = Tally::default();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|ending| ending == "toml") {
-            let case: Case = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            for model in Model::ALL {
-                tally.add(&path.to_string_lossy(), &case.trace, model, Options::WINDOW);
-            }
+    for case in cases() {
+        for model in Model::ALL {
+            tally.add(&case.name, &case.text, model, Options::WINDOW);
         }
     }
     tally.holds(800);
@@ -149,29 +138,6 @@ fn the_steps_of_runs_that_break_properties_can_be_executed() {
     tally.holds(300);
 }
 
-/// Events in memory.
-struct Made {
-    names: Names,
-    events: Vec<InputEvent>,
-}
-
-impl InputSource for Made {
-    fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
-        batch.restart(0, BatchPlace::Memory);
-        self.events.drain(..).for_each(|event| batch.push(event));
-        Ok(!batch.is_empty())
-    }
-    fn names(&self) -> &Names {
-        &self.names
-    }
-    fn take_names(&mut self) -> Names {
-        std::mem::take(&mut self.names)
-    }
-    fn progress(&self) -> Progress {
-        Progress { done: 0, total: None }
-    }
-}
-
 /// Engines may tear an access that others overlap; some goals can be reached only so, and some torn accesses could be
 /// avoided only by another witness altogether. Nearly all others are put together.
 #[test]
@@ -186,12 +152,12 @@ fn nearly_all_steps_of_traces_with_overlapping_accesses_can_be_executed() {
             let fields = if line.contains("semi") { 4 } else { 3 };
             text.push_str(&format!("{}\n", line.splitn(4, '|').take(fields).collect::<Vec<_>>().join("|")));
         }
-        let (mut names, events) = executor::read(&text);
+        let (mut names, events) = from_std(&text);
         for (name, start, len) in ranges {
             names.intern_range(name.as_bytes(), ByteRange { region: 0, start, len }).unwrap();
         }
         let input = Input::new(names.clone(), events.clone(), false);
-        let trace = Trace::from_input(&mut Made { names, events }).unwrap();
+        let trace = Trace::from_input(&mut EventList::new(names, events)).unwrap();
         for model in Model::ALL {
             let findings = predict(&trace, &Options { model, ..Options::default() }, &Control::default()).findings;
             tally.add_findings(&format!("seed {seed}"), &text, model, &trace, &input, &findings);

@@ -2,6 +2,8 @@
 //!
 //! Rust programs need instrumentation that only the compiler's unstable options give, and a standard library built with it:
 //! without that, what its locks do is not seen. docs/src/howto/rust.md says the same to users.
+//!
+//! Tests start in the order of their names: this one takes longest, mostly on one core, and so is among the first.
 
 use crate::PORTENT;
 use portent_testing::{repository, skipped};
@@ -57,6 +59,9 @@ fn the_threads_of_a_prediction_have_no_races_and_no_deadlocks() {
         .current_dir(&workspace)
         .args([
             "build",
+            // The workspace leaves dependencies unoptimised; this program is recorded, event by event.
+            "--config",
+            "profile.dev.package.\"*\".opt-level=1",
             "-Zbuild-std=std,panic_unwind",
             "--target",
             TARGET,
