@@ -3,7 +3,7 @@
 use super::oracle::{Oracle, State};
 use crate::goal::Writer;
 use crate::read_rule::ReadRule;
-use portent_trace::symbolic::{ExprId, Outcome, Symbols};
+use portent_trace::symbolic::{Evaluated, ExprId, Symbols};
 use portent_trace::{EventId, Op, VarId};
 
 /// What a variable holds.
@@ -47,9 +47,9 @@ impl Oracle<'_> {
             _ => None,
         };
         match symbols.dag().outcome(expr, &number) {
-            Outcome::Number(number) => Some(Held::Number(number)),
-            Outcome::Unknown => Some(Held::Tainted),
-            Outcome::Nothing => None,
+            Evaluated::Number(number) => Some(Held::Number(number)),
+            Evaluated::Unknown => Some(Held::Tainted),
+            Evaluated::Nothing => None,
         }
     }
 

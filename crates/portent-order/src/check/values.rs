@@ -3,7 +3,7 @@
 use super::Checker;
 use super::replay::Replay;
 use crate::goal::Writer;
-use portent_trace::symbolic::Outcome;
+use portent_trace::symbolic::Evaluated;
 use portent_trace::{EventId, Op, VarId};
 
 impl Checker<'_> {
@@ -62,7 +62,7 @@ impl Replay<'_, '_> {
             return Some("its thread has read something else".into());
         }
         let expr = symbols.written(event)?;
-        let nothing = symbols.dag().outcome(expr, &read) == Outcome::Nothing;
+        let nothing = symbols.dag().outcome(expr, &read) == Evaluated::Nothing;
         nothing.then(|| "what it writes would have no value".into())
     }
 

@@ -10,7 +10,7 @@ use super::formulas::{Formula, Formulas, Input};
 use super::index::{Chain, IndexVec, Node, Place, Source, Variable};
 use super::values::Values;
 use super::window::Window;
-use portent_trace::symbolic::{Outcome, RecordedReads};
+use portent_trace::symbolic::{Evaluated, RecordedReads};
 use portent_trace::{EventId, Trace};
 use rustc_hash::FxHashSet;
 
@@ -260,9 +260,9 @@ impl<'w, 't> Evaluation<'w, 't> {
 
     fn evaluate(&self, formula: &Formula) -> Option<Held> {
         match formula.code.outcome(|at| self.number(formula.inputs[at])) {
-            Outcome::Number(number) => Some(Held::Number(number)),
-            Outcome::Unknown => Some(Held::Tainted),
-            Outcome::Nothing => None,
+            Evaluated::Number(number) => Some(Held::Number(number)),
+            Evaluated::Unknown => Some(Held::Tainted),
+            Evaluated::Nothing => None,
         }
     }
 

@@ -39,6 +39,8 @@ pub struct ParquetWriter<W: Write + Send> {
     rows: Rows,
     /// Rows in whole groups.
     written: u64,
+    /// Events whose call stack has no column.
+    without_stack: u64,
 }
 
 /// The rows of the group that fills. Strings are shared: one allocation per name and group.
@@ -54,11 +56,11 @@ struct Rows {
     function: Vec<Option<ByteArray>>,
     names: HashMap<(ObjectClass, u32), ByteArray>,
     ops: HashMap<u16, ByteArray>,
-    places: HashMap<u32, Place>,
+    locations: HashMap<u32, LocationCells>,
 }
 
 #[derive(Clone)]
-struct Place {
+struct LocationCells {
     text: ByteArray,
     file: Option<ByteArray>,
     line: Option<i64>,
@@ -75,7 +77,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let out = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(failed)?;
-        Ok(Self { out, rows: Rows::default(), written: 0 })
+        Ok(Self { out, rows: Rows::default(), written: 0, without_stack: 0 })
     }
 
     /// Writes the events of a batch.
@@ -86,14 +88,16 @@ impl<W: Write + Send> ParquetWriter<W> {
                 self.flush_group()?;
             }
         }
+        self.without_stack += batch.stacks().count();
         Ok(())
     }
 
-    /// Ends the file. Every event has its row, so there is nothing to say.
+    /// Ends the file, and says what was dropped. Every event has its row.
     pub fn finish(mut self) -> Result<Vec<String>, TraceError> {
         self.flush_group()?;
         self.out.close().map_err(failed)?;
-        Ok(Vec::new())
+        let note = format!("{} events written without their call stack", self.without_stack);
+        Ok(if self.without_stack > 0 { vec![note] } else { Vec::new() })
     }
 
     fn flush_group(&mut self) -> Result<(), TraceError> {
@@ -158,19 +162,19 @@ impl Rows {
         };
         self.object.push(object);
         self.value.push(event.value);
-        let place = self.places.entry(event.loc.to_bits()).or_insert_with(|| {
+        let location = self.locations.entry(event.loc.to_bits()).or_insert_with(|| {
             let found = names.location(event.loc);
-            Place {
+            LocationCells {
                 text: text(found.to_string()),
                 file: found.file.map(text),
                 line: found.line.map(i64::from),
                 function: found.function.map(text),
             }
         });
-        self.location.push(place.text.clone());
-        self.file.push(place.file.clone());
-        self.line.push(place.line);
-        self.function.push(place.function.clone());
+        self.location.push(location.text.clone());
+        self.file.push(location.file.clone());
+        self.line.push(location.line);
+        self.function.push(location.function.clone());
     }
 
     fn name(&mut self, names: &Names, class: ObjectClass, id: u32) -> ByteArray {

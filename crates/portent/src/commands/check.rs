@@ -12,17 +12,19 @@ use crate::args::CheckArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::counted;
-use crate::native::examine;
-use crate::native::finding::Finding as Replayable;
-use crate::native::launch::Target;
-use crate::native::replay::{Replay, Script};
-use crate::native::subject::{Subject, path_of_round};
 use crate::reports::{self, Filters};
 use crate::spec::{Spec, merge};
 use crate::terminal::{self, Bar, Unit};
+use portent_native::record::recorder::{Subject, path_of_round};
+use portent_native::replay::finding::Finding as Replayable;
+use portent_native::replay::{Replay, Script};
+use portent_native::run::examine;
+use portent_native::run::launch::Target;
 use portent_order::Model;
-use portent_predict::{BugKind, Control, Finding, Options, Prediction, PropertyOptions, check_properties};
-use portent_report::{Extras, Replayed, Report, Settings, Story, json};
+use portent_predict::{
+    Bug, BugKind, Control, Finding, Nondeterminism, Options, Place, Prediction, PropertyOptions, check_properties,
+};
+use portent_report::{Extras, Replayed, Report, Settings, json};
 use portent_runtime::plan::{Plan, policy};
 use portent_trace::{Progress, Trace};
 use std::collections::{BTreeMap, HashSet};
@@ -30,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long all predictions and all replays may take, unless --budget says otherwise.
-const BUDGET: Duration = Duration::from_secs(120);
+const BUDGET: Duration = crate::args::defaults::BUDGET;
 /// Replays with new behaviour that one round examines.
 const NEW_RUNS: usize = 8;
 
@@ -78,7 +80,7 @@ fn check(args: &CheckArgs, silent: bool) -> Result<(Check<'_>, bool), Failure> {
         errors: false,
         not_replayed: 0,
         declared: match spec {
-            Some(_) => crate::native::declarations(&program),
+            Some(_) => portent_native::declarations(&program),
             None => BTreeMap::new(),
         },
         spec,
@@ -197,8 +199,8 @@ impl Check<'_> {
                 let names: HashSet<&str> = prediction
                     .findings
                     .iter()
-                    .filter_map(|finding| finding.property.as_ref())
-                    .map(|p| &*p.name)
+                    .filter_map(|finding| finding.bug.violated())
+                    .map(|violated| &*violated.name)
                     .collect();
                 prediction.properties.retain(|told| names.contains(told.name.as_str()));
             }
@@ -329,16 +331,21 @@ impl Check<'_> {
     /// Whether a finding only leads back: a read that saw one write and could see another was told before, from a run in
     /// which it saw the other.
     fn is_reverse(&self, trace: &Trace, finding: &Finding) -> bool {
-        let place = |place: &portent_predict::Place| place.location.map(|at| trace.names().location(at).to_string());
-        let known =
-            |story: &Story| story.places.iter().map(|spot| spot.at.as_ref().map(|at| at.text.clone())).collect();
-        let [read, writer, challenger] = &finding.places[..] else { return false };
-        let reverse: Vec<_> = [read, challenger, writer].map(place).into();
-        finding.kind == BugKind::Nondeterminism
-            && self.report.stories.iter().any(|story| {
-                let told: Vec<Option<String>> = known(story);
-                story.finding.kind == finding.kind && story.finding.object == finding.object && told == reverse
-            })
+        let Bug::Nondeterminism(
+            Nondeterminism::Read { read, writer, challenger, .. }
+            | Nondeterminism::FinalValue { end: read, writer, challenger, .. },
+        ) = &finding.bug
+        else {
+            return false;
+        };
+        let at = |place: &Place| place.location.map(|at| trace.names().location(at).to_string());
+        let reverse: Vec<Option<String>> = [read, challenger, writer].map(at).into();
+        self.report.stories.iter().any(|story| {
+            let told = story.places.iter().map(|spot| spot.at.as_ref().map(|at| at.text.clone()));
+            story.finding.kind() == BugKind::Nondeterminism
+                && story.finding.object == finding.object
+                && told.eq(reverse.iter().cloned())
+        })
     }
 
     /// Whether a replay did something that no run before it did.
@@ -350,7 +357,7 @@ impl Check<'_> {
         let subject = |(number, replay)| {
             Subject::of_replay(replay, path_of_round(path, round, number), self.args.search.functions())
         };
-        (1..).zip(replays).map(subject).collect()
+        Ok((1..).zip(replays).map(subject).collect::<Result<_, _>>()?)
     }
 
     fn finish(mut self, filters: Filters, failed: bool, started: Instant) -> Result<ExitCode, Failure> {

@@ -1,0 +1,62 @@
+//! A deadlock that happened: who waits for what, and who holds it.
+
+use serde::{Deserialize, Serialize};
+
+/// A thread that cannot move.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// The thread's number.
+    pub thread: u64,
+    /// What the trace calls it.
+    pub name: String,
+    /// What it is about to do, with the code of the trace format.
+    pub pending: u64,
+    /// The lock, thread or whatever it waits for.
+    pub object: Option<String>,
+    /// Where.
+    pub location: String,
+    /// In which function.
+    pub function: Option<String>,
+    /// Who holds the lock that it waits for.
+    pub holders: Vec<Holder>,
+}
+
+/// A thread that holds a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// What the trace calls it.
+    pub name: String,
+    /// Where it took the lock.
+    pub location: String,
+}
+
+impl Waiting {
+    /// What the thread waits for, in words.
+    pub fn sentence(&self) -> String {
+        use portent_runtime::log::op;
+        let object = self.object.as_deref().unwrap_or("?");
+        let what = match u16::try_from(self.pending).unwrap_or(u16::MAX) {
+            op::ACQUIRE | op::ACQUIRE_ALL => format!("waits for lock {object}"),
+            op::ACQUIRE_SHARED => format!("waits to share lock {object}"),
+            op::ONCE_BEGIN | op::ONCE_PASS => format!("waits for the initialiser of {object}"),
+            op::JOIN => format!("waits for {object} to end"),
+            op::WAKE | op::TIME_OUT => format!("waits to be notified on {object}"),
+            op::SEMAPHORE_WAIT => format!("waits for a post of semaphore {object}"),
+            op::DEPART => format!("waits for the others at barrier {object}"),
+            op::RECEIVE => format!("waits for something to be sent through {object}"),
+            op::EXIT => "waits to end the process".to_owned(),
+            op::RESUME => "waits in the system".to_owned(),
+            _ => "waits".to_owned(),
+        };
+        let mut text = format!("{} {what} at {}", self.name, self.location);
+        if let Some(function) = &self.function {
+            text.push_str(&format!(" ({function})"));
+        }
+        let mut holders = self.holders.iter().peekable();
+        if holders.peek().is_some() {
+            let holders: Vec<_> = holders.map(|h| format!("{}, which took it at {}", h.name, h.location)).collect();
+            text.push_str(&format!("; it is held by {}", holders.join(" and ")));
+        }
+        text
+    }
+}

@@ -1,0 +1,345 @@
+//! From a recording to a trace: every recorded event becomes exactly one input event, in the same order.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
+//! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
+//! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
+//! | `oddities` | what had to be left out or changed for that |
+//! | `deadlock` | who waited for whom when nobody could move |
+//!
+//! What it costs is in ARCHITECTURE.md. The memory of the second pass, here, grows with the program's memory and with
+//! the number of names, not with the number of events.
+
+mod areas;
+mod deadlock;
+mod locks;
+mod memory;
+mod oddities;
+mod pages;
+mod sites;
+pub mod survey;
+mod sync;
+
+#[cfg(test)]
+mod tests;
+
+pub use deadlock::{Holder, Waiting};
+pub use oddities::Oddities;
+
+use crate::run::log_file::LogFile;
+use crate::symbols::Symbols;
+use memory::Memory;
+use oddities::Oddity;
+use pages::{Known, Seen};
+use portent_runtime::log::{LogEvent, Record, note, op};
+use portent_trace::format::TraceSink;
+use portent_trace::{
+    BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, ObjectClass, Problem, Progress, ThreadId, TraceError,
+};
+use sites::Sites;
+use std::path::Path;
+use survey::{Module, Survey, numbers};
+use sync::{Step, Sync};
+
+/// A recording that has become a trace.
+pub struct Converted {
+    /// What the first pass found.
+    pub survey: Survey,
+    /// Names of everything, by the trace's numbers.
+    pub names: Names,
+    /// What addresses are called.
+    pub symbols: Symbols,
+    /// What had to be left out.
+    pub oddities: Oddities,
+    /// Who waited for whom, if nobody could move.
+    pub deadlock: Option<Vec<Waiting>>,
+}
+
+/// Writes the events of a recording to `sink`, which the caller finishes. Paths are told relative to `directory`.
+pub fn convert(
+    file: &LogFile,
+    directory: &Path,
+    sink: &mut dyn TraceSink,
+    mut progress: impl FnMut(Progress),
+) -> Result<Converted, TraceError> {
+    let survey = Survey::of(file, |done| progress(Progress { done: done / 4, total: None }));
+    let total = Some(survey.bytes);
+    let mut converter = Converter::new(survey, directory)?;
+    let mut reader = file.reader();
+    let mut batch = InputBatch::default();
+    let (mut index, mut thread) = (0, None);
+    while index < converter.survey.events || (reader.offset() as u64) < converter.survey.bytes {
+        match reader.next_record() {
+            Ok(Some(Record::Event(event))) => {
+                let running = reader.thread() as u32;
+                if thread != Some(running) {
+                    thread = Some(running);
+                    converter.sync.runs(running);
+                }
+                let event = converter.event(running, index, &event);
+                batch.push(event.map_err(TraceError::whole)?);
+                index += 1;
+                if batch.len() >= InputBatch::TARGET {
+                    sink.write(&converter.names, &batch)?;
+                    batch.restart(index, BatchPlace::Memory);
+                    progress(Progress { done: reader.offset() as u64, total });
+                }
+            }
+            Ok(Some(Record::Note(kind, payload))) => converter.note(kind, payload, reader.thread() as u32),
+            Ok(None) => break,
+            Err(damage) => {
+                converter.survey.damage = Some(damage);
+                break;
+            }
+        }
+    }
+    sink.write(&converter.names, &batch)?;
+    // Damage inside an event is seen only now.
+    converter.survey.events = index;
+    let Converter { survey, names, symbols, oddities, deadlock, .. } = converter;
+    Ok(Converted { survey, names, symbols, oddities, deadlock })
+}
+
+/// A call that has not returned.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    function: u32,
+    /// Where it was called.
+    caller: u64,
+}
+
+struct Converter {
+    survey: Survey,
+    names: Names,
+    symbols: Symbols,
+    sites: Sites,
+    memory: Memory,
+    sync: Sync,
+    oddities: Oddities,
+    /// Open calls of each thread.
+    frames: Vec<Vec<Frame>>,
+    deadlock: Option<Vec<Waiting>>,
+}
+
+impl Converter {
+    fn new(survey: Survey, directory: &Path) -> Result<Converter, TraceError> {
+        let mut names = Names::default();
+        let thread_names: Vec<String> = (0..survey.threads.len()).map(|thread| survey.thread_name(thread)).collect();
+        for name in &thread_names {
+            names.intern(ObjectClass::Thread, name.as_bytes()).map_err(TraceError::whole)?;
+        }
+        let mut symbols = Symbols::new(directory);
+        let mut memory = Memory::new(thread_names);
+        // A library's constructors run before it can be noted, so what comes later is there from the start, unless
+        // something else is.
+        for module in &survey.modules {
+            if !symbols.is_occupied(module.start, module.end) && symbols.load(module) {
+                memory.load(module);
+            }
+        }
+        let frames = vec![Vec::new(); survey.threads.len()];
+        let (sites, sync, oddities) = (Sites::new(), Sync::default(), Oddities::default());
+        Ok(Converter { survey, names, symbols, sites, memory, sync, oddities, frames, deadlock: None })
+    }
+
+    #[inline]
+    fn event(&mut self, thread: u32, index: u64, event: &LogEvent) -> Result<InputEvent, Problem> {
+        let site = self.sites.get(event.pc, &self.symbols, &mut self.names)?;
+        let (op, object, value) = if event.op < op::ACCESSES {
+            self.access(thread, event, site)?
+        } else {
+            self.synchronise(thread, index, event, site)?
+        };
+        Ok(InputEvent { thread: ThreadId::new(thread as usize), op, object, value, loc: site })
+    }
+
+    #[inline]
+    fn access(&mut self, thread: u32, event: &LogEvent, at: LocId) -> Result<(InputOp, u32, Option<i64>), Problem> {
+        let LogEvent { address, size, .. } = *event;
+        // The first pass has looked at every operation.
+        let op = InputOp::from_code(event.op).unwrap_or(InputOp::Branch);
+        let known = match self.memory.pages.known(address, size) {
+            Some(known) => known,
+            None if size == 0 => return Ok((op, self.no_bytes(thread)?, None)),
+            None => self.memory.find(address, size, &self.symbols, &mut self.names)?,
+        };
+        let pages = &mut self.memory.pages;
+        let Known { variable, overruns, signed, on_stack } = known;
+        let is_read = event.op < op::WRITE;
+        if overruns {
+            // Part of it lies in somebody else's memory, where the trace does not show it.
+            if !is_read {
+                pages.doubt(address, size.into());
+            }
+            return Ok((op, variable, None));
+        }
+        let mut told = None;
+        match event.value {
+            Some(value) if is_read => {
+                if pages.read(address, size, value) == Seen::Expected {
+                    told = Some(value);
+                } else if !on_stack {
+                    // A stack is used by everybody, and most of that needs no instrumentation.
+                    self.oddities.add(Oddity::StrangeRead, at);
+                }
+            }
+            Some(value) => {
+                pages.write(address, size, value);
+                told = Some(value);
+            }
+            None if is_read => {}
+            None => pages.write_unknown(address, size.into()),
+        }
+        let told = told.map(|value| {
+            let unused = if signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
+            ((value << unused) as i64) >> unused
+        });
+        Ok((op, variable, told))
+    }
+
+    /// An access of nothing: a variable that no other thread has.
+    #[cold]
+    fn no_bytes(&mut self, thread: u32) -> Result<u32, Problem> {
+        self.names.intern(ObjectClass::Variable, format!("nothing(T{thread})").as_bytes())
+    }
+
+    fn synchronise(
+        &mut self,
+        thread: u32,
+        index: u64,
+        event: &LogEvent,
+        at: LocId,
+    ) -> Result<(InputOp, u32, Option<i64>), Problem> {
+        let LogEvent { pc, address, value, .. } = *event;
+        let op = InputOp::from_code(event.op).unwrap_or(InputOp::Branch);
+        match op {
+            InputOp::Call => {
+                let function = self.sites.function(pc, &self.symbols, &mut self.names)?;
+                self.frames[thread as usize].push(Frame { function, caller: address });
+                return Ok((op, function, None));
+            }
+            InputOp::Return => {
+                let function = match self.frames[thread as usize].pop() {
+                    Some(frame) => frame.function,
+                    None => self.sites.function(pc, &self.symbols, &mut self.names)?,
+                };
+                return Ok((op, function, None));
+            }
+            // The return of a system call. Branches are not recorded, and a trace with some of them would say that there are
+            // no others.
+            InputOp::Branch => {
+                return Ok((InputOp::Send, self.names.intern(ObjectClass::Token, b"system calls")?, None));
+            }
+            _ => {}
+        }
+        let class = op.class();
+        if matches!(class, ObjectClass::Lock | ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier)
+            && op != InputOp::Await
+        {
+            let (region, offset) = self.memory.object(address);
+            let key = (class, region, offset);
+            if !self.sync.knows(key) {
+                let name = self.memory.object_name(address, &self.symbols);
+                self.sync.add(key, name, &mut self.names)?;
+            }
+            let mut step = Step { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
+            return self.sync.step(op, key, value, &mut step);
+        }
+        let child = value.and_then(|child| u32::try_from(child).ok());
+        let child = child.filter(|&child| (child as usize) < self.survey.threads.len());
+        let block = match op {
+            InputOp::Begin => self.symbols.place(pc).outer.unwrap_or_default(),
+            _ => String::new(),
+        };
+        let mut step = Step { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
+        let (op, object) = match op {
+            InputOp::Fork => self.sync.fork(child, &mut step)?,
+            InputOp::Join => {
+                let joined = child.map(|child| &self.survey.threads[child as usize]);
+                let last = joined.filter(|joined| joined.events > 0).map(|joined| joined.last);
+                self.sync.join(child, last, &mut step)?
+            }
+            InputOp::Send => self.sync.send(address, value.unwrap_or(0), &mut step)?,
+            InputOp::Receive => self.sync.receive(address, value.unwrap_or(0), &mut step)?,
+            InputOp::Begin => self.sync.begin(&block, &mut step)?,
+            InputOp::End => self.sync.end(&mut step)?,
+            _ => step.nothing(Some(Oddity::Unknown))?,
+        };
+        Ok((op, object, None))
+    }
+
+    fn note(&mut self, kind: u16, payload: &[u8], running: u32) {
+        match kind {
+            note::THREAD => {
+                let [thread, _, _, _, start, end] = numbers(payload);
+                self.memory.stack(thread, start, end);
+            }
+            note::ALLOCATE => {
+                let [address, size, pc, _] = numbers(payload);
+                let site = self.allocation_site(running, pc);
+                self.memory.allocate(address, size, site);
+            }
+            note::MODULE => {
+                let [bias, start, end] = numbers(payload);
+                let path = String::from_utf8_lossy(payload.get(24..).unwrap_or_default());
+                let path = path.trim_end_matches(['\0', '\n']).to_owned();
+                let module = Module { bias, start, end, path };
+                if start < end && self.symbols.load(&module) {
+                    self.memory.load(&module);
+                    self.sites.forget();
+                }
+            }
+            note::DEADLOCK => self.deadlock = Some(payload.chunks_exact(32).map(|row| self.waiting(row)).collect()),
+            _ => {}
+        }
+    }
+
+    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library.
+    fn allocation_site(&mut self, thread: u32, pc: u64) -> u32 {
+        /// Deeper than libraries call each other before they call `malloc`.
+        const DEPTH: usize = 24;
+        let frames = self.frames.get(thread as usize).map_or(&[][..], |frames| frames);
+        let callers = frames.iter().rev().take(DEPTH).map(|frame| frame.caller);
+        for pc in std::iter::once(pc).chain(callers) {
+            if let Some(site) = self.sites.allocation(pc, &self.symbols, &mut self.memory) {
+                return site;
+            }
+        }
+        self.memory.site(&self.symbols.place(pc).text)
+    }
+
+    /// One thread of a deadlock.
+    fn waiting(&mut self, row: &[u8]) -> Waiting {
+        let [thread, pending, address, pc] = numbers(row);
+        let place = self.symbols.place(pc);
+        let code = u16::try_from(pending).unwrap_or(u16::MAX);
+        let mut holders = Vec::new();
+        let object = match InputOp::from_code(code).map(InputOp::class) {
+            Some(ObjectClass::Lock) => {
+                let (region, offset) = self.memory.object(address);
+                match self.sync.lock(region, offset) {
+                    Some(lock) => {
+                        let others =
+                            lock.holders().filter(|holding| u64::from(holding.thread) != thread || code == op::ACQUIRE);
+                        holders.extend(others.map(|holding| Holder {
+                            name: self.survey.thread_name(holding.thread as usize),
+                            location: self.names.location(holding.at).to_string(),
+                        }));
+                        Some(lock.name.clone())
+                    }
+                    None => Some(self.memory.object_name(address, &self.symbols)),
+                }
+            }
+            Some(ObjectClass::Thread) if address < self.survey.threads.len() as u64 => {
+                Some(self.survey.thread_name(address as usize))
+            }
+            Some(ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier | ObjectClass::Token) => {
+                Some(self.memory.object_name(address, &self.symbols))
+            }
+            _ => None,
+        };
+        let name = self.survey.thread_name(thread as usize);
+        Waiting { thread, name, pending, object, location: place.text, function: place.function, holders }
+    }
+}

@@ -1,0 +1,235 @@
+//! The first pass over a recording: what must be known before the first event can be written.
+//!
+//! A thread's name is the last one it was given, a module can be used before it is noted, and a join means something only
+//! if the thread it joins does nothing afterwards. Everything that the runtime said besides events is gathered on the way.
+
+use crate::run::log_file::LogFile;
+use portent_runtime::log::{self, Damaged, Scanned, note};
+use portent_trace::InputOp;
+
+/// What the first pass found.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Events that can be converted.
+    pub events: u64,
+    /// Bytes that all records take.
+    pub bytes: u64,
+    /// Every thread, by its number.
+    pub threads: Vec<Thread>,
+    /// Modules, in the order they were noted.
+    pub modules: Vec<Module>,
+    /// Where the recording is damaged.
+    pub damage: Option<Damaged>,
+    /// Assertions, aborts and warnings, in order.
+    pub messages: Vec<Message>,
+    /// The status that the program gave to `exit`.
+    pub exit: Option<u64>,
+    /// A signal that ended the program.
+    pub fatal: Option<Fatal>,
+    /// The disk was full before the program ended.
+    pub full: bool,
+    /// How many steps of the plan were done at its end.
+    pub plan_done: Option<u64>,
+    /// What the threads of the plan's goal were about to do when the steps were done.
+    pub goal: Option<Vec<AtGoal>>,
+    /// Where the plan could not be followed.
+    pub diverged: Option<Diverged>,
+}
+
+/// A thread of the program.
+#[derive(Clone, Debug, Default)]
+pub struct Thread {
+    /// Who made it, and which child of that it is; for the main thread and for threads of which nothing is known, none.
+    pub family: Option<(u64, u64)>,
+    /// The last name that the program gave it.
+    pub name: Option<String>,
+    /// How many events it has.
+    pub events: u64,
+    /// The number of its last event.
+    pub last: u64,
+    /// What it asked the system, in order: kind and answer.
+    pub answers: Vec<(u64, Vec<u8>)>,
+}
+
+/// A program or library in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// What to subtract from an address to get the one that the file gives.
+    pub bias: u64,
+    pub start: u64,
+    pub end: u64,
+    pub path: String,
+}
+
+/// Something that the runtime told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// See [`log::message`].
+    pub kind: u64,
+    pub thread: usize,
+    pub pc: u64,
+    pub text: String,
+}
+
+/// A signal that ended the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fatal {
+    pub thread: usize,
+    pub signal: u64,
+    pub address: u64,
+    pub pc: u64,
+}
+
+/// What a thread of the goal was about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtGoal {
+    pub thread: u64,
+    pub pending: u64,
+    pub address: u64,
+    pub size: u64,
+    pub pc: u64,
+    pub enabled: bool,
+}
+
+/// Where a plan could not be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Diverged {
+    pub step: u64,
+    pub thread: u64,
+    /// Events of the step that were left.
+    pub left: u64,
+    /// See [`log::diverged`].
+    pub why: u64,
+    pub pending: u64,
+    pub address: u64,
+    pub pc: u64,
+}
+
+/// The numbers of a note; those it should have and has not are zero.
+pub(super) fn numbers<const N: usize>(payload: &[u8]) -> [u64; N] {
+    let mut numbers = [0; N];
+    for (number, bytes) in numbers.iter_mut().zip(payload.as_chunks::<8>().0) {
+        *number = u64::from_le_bytes(*bytes);
+    }
+    numbers
+}
+
+/// The text of a note, after its numbers.
+fn text(payload: &[u8], numbers: usize) -> String {
+    let bytes = payload.get(8 * numbers..).unwrap_or_default();
+    String::from_utf8_lossy(bytes).trim_end_matches(['\0', '\n']).to_owned()
+}
+
+impl Survey {
+    /// Reads all of a recording once.
+    pub fn of(file: &LogFile, mut progress: impl FnMut(u64)) -> Survey {
+        let mut survey = Survey::default();
+        let is_event: [bool; 512] = std::array::from_fn(|code| InputOp::from_code(code as u16).is_some());
+        let mut scanner = file.scanner();
+        let mut running = 0;
+        survey.thread(0);
+        loop {
+            match scanner.next_record() {
+                Ok(Some(Scanned::Event(op))) => {
+                    if !is_event[usize::from(op) % is_event.len()] {
+                        let what = "an event has an impossible operation";
+                        survey.damage = Some(Damaged { offset: survey.bytes as usize, what });
+                        break;
+                    }
+                    let thread = &mut survey.threads[running];
+                    thread.events += 1;
+                    thread.last = survey.events;
+                    survey.events += 1;
+                    if survey.events.is_multiple_of(1 << 20) {
+                        progress(scanner.offset() as u64);
+                    }
+                }
+                Ok(Some(Scanned::Note(kind, payload))) => {
+                    running = scanner.thread();
+                    survey.note(kind, payload, running);
+                }
+                Ok(None) => break,
+                Err(damage) => {
+                    survey.damage = Some(damage);
+                    break;
+                }
+            }
+            survey.bytes = scanner.offset() as u64;
+        }
+        survey
+    }
+
+    fn thread(&mut self, number: u64) -> &mut Thread {
+        let number = (number as usize).min(log::MAX_THREADS - 1);
+        if number >= self.threads.len() {
+            self.threads.resize(number + 1, Thread::default());
+        }
+        &mut self.threads[number]
+    }
+
+    fn note(&mut self, kind: u16, payload: &[u8], running: usize) {
+        match kind {
+            note::SWITCH => drop(self.thread(running as u64)),
+            note::THREAD => {
+                let [thread, parent, child, ..]: [u64; 6] = numbers(payload);
+                self.thread(parent);
+                self.thread(thread).family = (thread != parent).then_some((parent, child));
+            }
+            note::THREAD_NAME => {
+                let [thread] = numbers(payload);
+                self.thread(thread).name = Some(text(payload, 1)).filter(|name| !name.is_empty());
+            }
+            note::SIGNAL => {
+                self.thread(running as u64).answers.push((log::input::SIGNAL, payload.to_vec()));
+            }
+            note::MODULE => {
+                let [bias, start, end] = numbers(payload);
+                let module = Module { bias, start, end, path: text(payload, 3) };
+                if start < end && !self.modules.contains(&module) {
+                    self.modules.push(module);
+                }
+            }
+            note::INPUT => {
+                let [kind] = numbers(payload);
+                let answer = payload.get(8..).unwrap_or_default().to_vec();
+                self.thread(running as u64).answers.push((kind, answer));
+            }
+            note::MESSAGE => {
+                let [kind, pc] = numbers(payload);
+                self.messages.push(Message { kind, thread: running, pc, text: text(payload, 2) });
+            }
+            note::GOAL => {
+                let rows = payload.chunks_exact(48).map(numbers);
+                let at = |[thread, pending, address, size, pc, enabled]: [u64; 6]| AtGoal {
+                    thread,
+                    pending,
+                    address,
+                    size,
+                    pc,
+                    enabled: enabled != 0,
+                };
+                self.goal = Some(rows.map(at).collect());
+            }
+            note::DIVERGED => {
+                let [step, thread, left, why, pending, address, pc] = numbers(payload);
+                self.diverged = Some(Diverged { step, thread, left, why, pending, address, pc });
+            }
+            note::EXIT => self.exit = Some(numbers::<1>(payload)[0]),
+            note::FULL => self.full = true,
+            note::FATAL => {
+                let [signal, address, pc] = numbers(payload);
+                self.fatal = Some(Fatal { thread: running, signal, address, pc });
+            }
+            note::PLAN_DONE => self.plan_done = Some(numbers::<1>(payload)[0]),
+            _ => {}
+        }
+    }
+
+    /// What the trace calls a thread.
+    pub fn thread_name(&self, thread: usize) -> String {
+        match self.threads.get(thread).and_then(|thread| thread.name.as_ref()) {
+            Some(name) => format!("T{thread}:{name}"),
+            None => format!("T{thread}"),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! How a trace was recorded: everything that running the same program again needs, kept with the trace as an attachment.
+
+use crate::convert::{Converted, Waiting};
+use crate::error::Error;
+use crate::run::examine;
+use crate::run::launch::{Outcome, Target};
+use portent_runtime::log::message;
+use portent_runtime::plan::{Plan, policy};
+use portent_trace::TraceError;
+use portent_trace::format::{self, RECORDING};
+use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+
+/// How a trace was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// The version of Portent.
+    pub portent: String,
+    /// The program's file, absolute.
+    pub program: Text,
+    /// What it was called with, its own name first.
+    pub arguments: Vec<Text>,
+    pub working_directory: Text,
+    /// All variables of its environment, without Portent's own.
+    pub environment: Vec<(Text, Text)>,
+    /// The file it read as standard input, if it was given one.
+    #[serde(default)]
+    pub input: Option<Text>,
+    pub scheduling: Scheduling,
+    pub end: End,
+    /// Who waited for whom, if nobody could move.
+    #[serde(default)]
+    pub deadlock: Option<Vec<Waiting>>,
+    /// What an assertion that failed said.
+    #[serde(default)]
+    pub assertion: Option<String>,
+    /// For every thread: its parent, and which child of that it is. The main thread is its own parent.
+    pub family: Vec<(u64, u64)>,
+    /// For every thread: what the system answered, in order.
+    pub answers: Vec<Vec<Answer>>,
+    pub modules: Vec<LoadedModule>,
+    /// Events in the recording: as many as in the trace.
+    pub events: u64,
+}
+
+/// A text that need not be UTF-8, as paths and arguments are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Text {
+    /// One that is.
+    Plain(String),
+    /// One that is not.
+    Hex {
+        /// Its bytes.
+        hex: String,
+    },
+}
+
+/// Who ran next, where nothing else decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scheduling {
+    /// `stay`, `rr`, `random` or `pct`.
+    pub policy: String,
+    pub seed: u64,
+}
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// With this status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// An answer of the system: its kind, and its bytes in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer(pub u64, pub String);
+
+/// A program or library as it was loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadedModule {
+    pub path: String,
+    pub bias: u64,
+    pub start: u64,
+    pub end: u64,
+    /// What tells one build of it from another, if the linker left such a thing.
+    pub build_id: Option<String>,
+}
+
+impl From<&OsStr> for Text {
+    fn from(text: &OsStr) -> Self {
+        match text.to_str() {
+            Some(text) => Text::Plain(text.to_owned()),
+            None => Text::Hex { hex: to_hex(text.as_bytes()) },
+        }
+    }
+}
+
+impl Text {
+    /// The text as the system takes it. Damaged hexadecimal digits are left out.
+    pub fn to_os(&self) -> OsString {
+        match self {
+            Text::Plain(text) => text.into(),
+            Text::Hex { hex } => OsString::from_vec(from_hex(hex).unwrap_or_default()),
+        }
+    }
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |at: &u8| char::from(*at).to_digit(16);
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let bytes: Option<Vec<u8>> = pairs.iter().map(|[a, b]| Some((digit(a)? * 16 + digit(b)?) as u8)).collect();
+    bytes.filter(|_| rest.is_empty())
+}
+
+/// What scheduling policies are called.
+const POLICIES: [(&str, u64); 4] =
+    [("stay", policy::STAY), ("rr", policy::ROUND_ROBIN), ("random", policy::RANDOM), ("pct", policy::PCT)];
+
+impl Scheduling {
+    /// The scheduling of a plan.
+    pub fn of(plan: &Plan) -> Scheduling {
+        let name = POLICIES.iter().find(|(_, code)| *code == plan.policy).map_or("?", |(name, _)| *name);
+        Scheduling { policy: name.to_owned(), seed: plan.seed }
+    }
+    /// The policy as plans name it.
+    pub fn code(&self) -> u64 {
+        POLICIES.iter().find(|(name, _)| *name == self.policy).map_or(policy::STAY, |(_, code)| *code)
+    }
+}
+
+impl Recording {
+    /// What is known when the program has ended and its recording is converted.
+    pub fn new(target: &Target, plan: &Plan, outcome: &Outcome, converted: &Converted) -> Recording {
+        let survey = &converted.survey;
+        let text = |text: &OsStr| Text::from(text);
+        let end = match (outcome.status.code(), outcome.status.signal()) {
+            (Some(status), _) => End::Status(status),
+            (None, signal) => End::Signal(signal.unwrap_or(0)),
+        };
+        let assertion = survey.messages.iter().find(|message| message.kind == message::ASSERTION);
+        let answer = |(kind, bytes): &(u64, Vec<u8>)| Answer(*kind, to_hex(bytes));
+        Recording {
+            portent: env!("CARGO_PKG_VERSION").to_owned(),
+            program: text(target.program.as_os_str()),
+            arguments: target.arguments.iter().map(|argument| text(argument)).collect(),
+            working_directory: text(target.directory.as_os_str()),
+            environment: target.environment.iter().map(|(name, value)| (text(name), text(value))).collect(),
+            input: target.input.as_deref().map(|path| text(path.as_os_str())),
+            scheduling: Scheduling::of(plan),
+            end,
+            deadlock: converted.deadlock.clone(),
+            assertion: assertion.map(|message| message.text.clone()),
+            family: survey.threads.iter().enumerate().map(|(i, t)| t.family.unwrap_or((i as u64, 0))).collect(),
+            answers: survey.threads.iter().map(|thread| thread.answers.iter().map(answer).collect()).collect(),
+            modules: survey.modules.iter().map(LoadedModule::of).collect(),
+            events: survey.events,
+        }
+    }
+
+    /// The document that is attached to the trace.
+    pub fn to_json(&self) -> Result<Vec<u8>, TraceError> {
+        serde_json::to_vec(self).map_err(|error| TraceError::whole(io::Error::from(error)))
+    }
+
+    /// How the trace in a file was recorded; `None` if it does not say.
+    pub fn load(path: &Path) -> Result<Option<Recording>, Error> {
+        let named = |error: TraceError| Error::Trace(error.in_input(&path.display().to_string()));
+        let file = File::open(path).map_err(|error| named(error.into()))?;
+        let attached = format::attachments(file).map_err(named)?;
+        let Some(json) = attached.get(&RECORDING) else { return Ok(None) };
+        serde_json::from_slice(json).map(Some).map_err(|error| {
+            let what = format!("how it was recorded cannot be read: {error}");
+            named(io::Error::new(ErrorKind::InvalidData, what).into())
+        })
+    }
+
+    /// What to start, to run the program again as it was.
+    pub fn target(&self) -> Target {
+        Target {
+            program: self.program.to_os().into(),
+            arguments: self.arguments.iter().map(Text::to_os).collect(),
+            directory: self.working_directory.to_os().into(),
+            environment: self.environment.iter().map(|(name, value)| (name.to_os(), value.to_os())).collect(),
+            input: self.input.as_ref().map(|path| path.to_os().into()),
+            wrapper: Vec::new(),
+            silent: false,
+        }
+    }
+
+    /// A plan that answers the program as it was answered, and knows its threads. Steps and goal are the caller's.
+    pub fn plan(&self) -> Plan {
+        let answer = |answer: &Answer| (answer.0, from_hex(&answer.1).unwrap_or_default());
+        Plan {
+            policy: self.scheduling.code(),
+            seed: self.scheduling.seed,
+            family: self.family.clone(),
+            answers: self.answers.iter().map(|given| given.iter().map(answer).collect()).collect(),
+            ..Plan::default()
+        }
+    }
+
+    /// The modules whose files are not what they were when the program was recorded, with the reason.
+    pub fn changed(&self) -> Vec<(PathBuf, &'static str)> {
+        let changed = |module: &LoadedModule| {
+            let path = PathBuf::from(&module.path);
+            let before = module.build_id.as_ref()?;
+            match examine::build_id(&path) {
+                Some(now) if now == *before => None,
+                Some(_) => Some((path, "is another build than the one that was recorded")),
+                None => Some((path, "is gone")),
+            }
+        };
+        self.modules.iter().filter_map(changed).collect()
+    }
+}
+
+impl LoadedModule {
+    fn of(module: &crate::convert::survey::Module) -> LoadedModule {
+        let &crate::convert::survey::Module { bias, start, end, ref path } = module;
+        LoadedModule { path: path.clone(), bias, start, end, build_id: examine::build_id(Path::new(path)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_any_bytes_come_back() {
+        for bytes in [&b"plain"[..], b"\xff\x00not utf-8", b""] {
+            let text = Text::from(OsStr::from_bytes(bytes));
+            let json = serde_json::to_string(&text).unwrap();
+            let back: Text = serde_json::from_str(&json).unwrap();
+            assert_eq!(back.to_os().as_bytes(), bytes);
+        }
+        assert_eq!(from_hex("0g"), None);
+        assert_eq!(from_hex("012"), None);
+    }
+}

@@ -1,0 +1,274 @@
+//! Running a program under the runtime: its session, its plan, its start and its end.
+//!
+//! A session is a directory with the recording and the plan, which the runtime finds by `PORTENT_SESSION`. So that a replay
+//! sees the same addresses, programs run without address randomisation, and Portent's own part of the environment always
+//! has the same size.
+
+use super::{library, log_file};
+use crate::error::Error;
+use nix::sys::personality::{self, Persona};
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+use portent_runtime::plan::Plan;
+use portent_trace::TraceError;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// What to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The program's file, absolute.
+    pub program: PathBuf,
+    /// What it is called with, its own name first.
+    pub arguments: Vec<OsString>,
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// All of its environment, but for what a session adds.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What it reads as standard input; Portent's own if nothing is given.
+    pub input: Option<PathBuf>,
+    /// A command, such as a debugger, that gets program and arguments behind its own and starts it.
+    pub wrapper: Vec<OsString>,
+    /// Its output goes nowhere.
+    pub silent: bool,
+}
+
+/// How a run ended.
+pub struct Outcome {
+    /// How the program ended.
+    pub status: ExitStatus,
+    /// How long it ran.
+    pub elapsed: Duration,
+    /// The system refused to switch address randomisation off: replays will see other addresses.
+    pub randomised: bool,
+    /// It ran for too long and was stopped.
+    pub timed_out: bool,
+    session: TempDir,
+}
+
+impl Outcome {
+    /// Where the recording is. It is gone when the outcome is.
+    pub fn log(&self) -> PathBuf {
+        self.session.path().join("log")
+    }
+}
+
+const SESSION: &str = "PORTENT_SESSION";
+const LIBRARIES: &str = "LD_LIBRARY_PATH";
+/// Paths that a session adds to the environment are made this long, if they are shorter.
+const SESSION_LENGTH: usize = 96;
+const LIBRARY_LENGTH: usize = 160;
+
+impl Target {
+    /// A program with its arguments, here and now.
+    pub fn here(program: PathBuf, arguments: Vec<OsString>) -> Result<Target, Error> {
+        let directory = std::env::current_dir()
+            .map_err(|error| Error::Trace(TraceError::whole(error).in_input("current directory")))?;
+        let environment = std::env::vars_os().filter(|(name, _)| name != SESSION).collect();
+        Ok(Target { program, arguments, directory, environment, input: None, wrapper: Vec::new(), silent: false })
+    }
+
+    /// A directory for the session, on the file system where the recorded run had its own: where a mapping of the
+    /// recording goes depends on that.
+    fn session(&self) -> Result<TempDir, Error> {
+        let make = |place: &Path| tempfile::Builder::new().prefix("portent-").rand_bytes(8).tempdir_in(place);
+        let recorded = self.environment.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
+        let recorded = recorded.map_or_else(|| PathBuf::from("/tmp"), |(_, value)| PathBuf::from(value));
+        let here = std::env::temp_dir();
+        make(&recorded).or_else(|_| make(&here)).map_err(|error| io(error, &here))
+    }
+
+    fn command(&self, session: &Path, libraries: &Path) -> Result<Command, Error> {
+        let mut command = match self.wrapper.split_first() {
+            Some((wrapper, rest)) => {
+                let mut command = Command::new(wrapper);
+                command.args(rest).arg(&self.program);
+                command
+            }
+            None => {
+                let mut command = Command::new(&self.program);
+                if let Some(name) = self.arguments.first() {
+                    command.arg0(name);
+                }
+                command
+            }
+        };
+        command.args(self.arguments.iter().skip(1)).current_dir(&self.directory);
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let mut search = stretched(libraries, LIBRARY_LENGTH);
+        if let Some((_, before)) = self.environment.iter().find(|(name, value)| name == LIBRARIES && !value.is_empty())
+        {
+            search.push(":");
+            search.push(before);
+        }
+        command.env(LIBRARIES, search).env(SESSION, stretched(session, SESSION_LENGTH));
+        if let Some(input) = &self.input {
+            let file = File::open(input).map_err(|error| io(error, input))?;
+            command.stdin(Stdio::from(file));
+        }
+        if self.silent {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        Ok(command)
+    }
+}
+
+/// A path that is at least so long and names the same: slashes can be repeated.
+fn stretched(path: &Path, length: usize) -> OsString {
+    let missing = length.saturating_sub(path.as_os_str().len());
+    let mut longer = OsString::from("/".repeat(if path.is_absolute() { missing } else { 0 }));
+    longer.push(path);
+    longer
+}
+
+fn io(error: std::io::Error, path: &Path) -> Error {
+    Error::Trace(TraceError::whole(error).in_input(&path.display().to_string()))
+}
+
+/// Runs a program under the runtime, as the plan says, until it ends.
+///
+/// Signals that ask this process to end go to the program instead; it decides what to do about them.
+pub fn run(target: &Target, plan: &Plan) -> Result<Outcome, Error> {
+    run_limited(target, plan, None)
+}
+
+/// The same, but stops a program that runs longer than `limit`.
+pub fn run_limited(target: &Target, plan: &Plan, limit: Option<Duration>) -> Result<Outcome, Error> {
+    let libraries = library::directory()?;
+    let session = target.session()?;
+    log_file::create(&session.path().join("log"))?;
+    let plan_path = session.path().join("plan");
+    std::fs::write(&plan_path, plan.to_bytes()).map_err(|error| io(error, &plan_path))?;
+    let mut command = target.command(session.path(), &libraries)?;
+    let started = Instant::now();
+    let (status, randomised, timed_out) = with_signals(|signals| {
+        let (child, randomised) = start(&mut command)?;
+        let (status, timed_out) = signals.follow(child, limit).map_err(|error| io(error, &target.program))?;
+        Ok((status, randomised, timed_out))
+    })?;
+    Ok(Outcome { status, elapsed: started.elapsed(), randomised, timed_out, session })
+}
+
+/// Starts the program without address randomisation; whether the system refused that.
+fn start(command: &mut Command) -> Result<(Child, bool), Error> {
+    // What a thread sets for itself, the processes it starts inherit; nothing else here is touched by it.
+    let before = personality::get();
+    let refused = match before {
+        Ok(persona) => personality::set(persona | Persona::ADDR_NO_RANDOMIZE).is_err(),
+        Err(_) => true,
+    };
+    let child = command.spawn();
+    if let Ok(persona) = before {
+        // It worked a moment ago; should it not now, only this thread's later children would know.
+        let _ = personality::set(persona);
+    }
+    let child = child.map_err(|error| {
+        let what = command.get_program();
+        let help = match error.kind() {
+            ErrorKind::NotFound if what != OsStr::new("gdb") => {
+                "is the path right? A script needs its interpreter, a program its loader"
+            }
+            ErrorKind::NotFound => "gdb is not installed",
+            ErrorKind::PermissionDenied => "you may not run it",
+            _ => "can it be started without portent?",
+        };
+        Error::not_started(format!("{}: {error}", Path::new(what).display()), help)
+    })?;
+    let stays = std::fs::read_to_string("/proc/sys/kernel/randomize_va_space").is_ok_and(|text| text.trim() == "0");
+    Ok((child, refused && !stays))
+}
+
+/// Signals to this process while a program runs.
+struct Forwarding {
+    signals: Signals,
+}
+
+/// Does something while signals that would end this process are caught.
+fn with_signals<T>(work: impl FnOnce(&mut Forwarding) -> Result<T, Error>) -> Result<T, Error> {
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]);
+    let signals = signals.map_err(|error| Error::Trace(TraceError::whole(error).in_input("signals")))?;
+    work(&mut Forwarding { signals })
+}
+
+impl Forwarding {
+    /// Waits for the program, and passes signals on to it meanwhile; whether it had to be stopped after `limit`.
+    fn follow(&mut self, mut child: Child, limit: Option<Duration>) -> std::io::Result<(ExitStatus, bool)> {
+        let pid = Pid::from_raw(child.id() as i32);
+        let handle = self.signals.handle();
+        std::thread::scope(|scope| {
+            let signals = &mut self.signals;
+            scope.spawn(move || {
+                for number in signals.forever() {
+                    // The terminal sends its signals to everybody who is in the foreground, the program included.
+                    let is_everybodys = number != SIGTERM && in_foreground();
+                    if let (false, Ok(signal)) = (is_everybodys, Signal::try_from(number)) {
+                        // It may have ended by now.
+                        let _ = signal::kill(pid, signal);
+                    }
+                }
+            });
+            let status = wait_limited(&mut child, limit);
+            handle.close();
+            status
+        })
+    }
+}
+
+/// Waits for a program, and stops it after `limit`.
+fn wait_limited(child: &mut Child, limit: Option<Duration>) -> std::io::Result<(ExitStatus, bool)> {
+    let Some(limit) = limit else { return Ok((child.wait()?, false)) };
+    let deadline = Instant::now() + limit;
+    // Most runs are short: look often at first, then seldom.
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok((status, false));
+        }
+        if Instant::now() >= deadline {
+            child.kill()?;
+            return Ok((child.wait()?, true));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+}
+
+/// Whether this process and what it starts are what the terminal's keys reach.
+fn in_foreground() -> bool {
+    let Ok(terminal) = File::open("/dev/tty") else { return false };
+    nix::unistd::tcgetpgrp(&terminal).is_ok_and(|group| group == nix::unistd::getpgrp())
+}
+
+/// Ends this process by the signal that ended the program. Returns if that does not work.
+pub fn die_of(number: i32) {
+    // One core dump, the program's, is enough.
+    let _ = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0);
+    if signal_hook::low_level::emulate_default_handler(number).is_err()
+        && let Ok(signal) = Signal::try_from(number)
+    {
+        let _ = signal::raise(signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretched_path_names_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = stretched(folder.path(), 96);
+        assert_eq!(long.len(), 96);
+        assert_eq!(Path::new(&long).canonicalize().unwrap(), folder.path().canonicalize().unwrap());
+        let longer = folder.path().join("x".repeat(200));
+        assert_eq!(stretched(&longer, 96), longer.as_os_str());
+    }
+}

@@ -1,0 +1,244 @@
+//! The runtime on disk: the embedded library, unpacked once into a private directory named after its contents.
+//!
+//! Programs built with `portent cc` find the runtime there by their run path, `record` and `replay` by LD_LIBRARY_PATH. A
+//! directory is never removed: a program built long ago may still point to it.
+//!
+//! Invariants: every file appears under its name whole or not at all (written beside, then renamed), and is compared with
+//! what it should be before each use. So builds may run at the same time, and a damaged file repairs itself.
+
+use crate::error::Error;
+use portent_runtime::{LIBRARY, LIBRARY_HASH};
+use std::ffi::OsString;
+use std::io::{self, Result as IoResult, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// What the library is called; `-lportent_runtime` finds it.
+const NAME: &str = "libportent_runtime.so";
+
+/// The names of libtsan, which a program that was not built with `portent cc` loads; the first is for `-ltsan`.
+const ALIASES: [&str; 4] = ["libtsan.so", "libtsan.so.0", "libtsan.so.1", "libtsan.so.2"];
+
+/// The file of [`SPECS`].
+pub const SPECS_NAME: &str = "gcc.specs";
+
+/// Makes gcc's compiler proper instrument while its driver, which would link libtsan, knows nothing of it. Needed where
+/// one command compiles and links, link-time optimisation included. The empty substitution ends the word: whatever
+/// follows in gcc's own specs would be glued to it.
+const SPECS: &str = "\
+*cc1_options:
++ -fsanitize=thread %{pipe:}
+
+*cpp_options:
++ -fsanitize=thread %{pipe:}
+
+";
+
+/// The directory with the runtime; unpacks it if need be.
+pub fn directory() -> Result<PathBuf, Error> {
+    available()?;
+    let mut refused = Vec::new();
+    for place in places(|name| env::var_os(name))? {
+        match unpack(&place) {
+            Ok(directory) => return Ok(directory),
+            Err(error) => refused.push(format!("{}: {error}", place.path.display())),
+        }
+    }
+    Err(Error::refused(
+        format!("the runtime could not be unpacked: {}", refused.join("; ")),
+        "set PORTENT_CACHE to a directory of yours that can be written to",
+    ))
+}
+
+/// Whether this build has a runtime at all.
+pub fn available() -> Result<(), Error> {
+    if LIBRARY.is_empty() {
+        return Err(Error::refused(
+            "this build of portent cannot build, record or replay programs",
+            "that needs Linux on x86-64 with glibc (the Rust target x86_64-unknown-linux-gnu); traces work everywhere",
+        ));
+    }
+    Ok(())
+}
+
+/// A directory that may hold runtimes.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    path: PathBuf,
+    /// Others can write beside it, so it must be known to be ours.
+    in_public: bool,
+}
+
+/// Where to unpack, best first. A place that was asked for by name has no alternative.
+fn places(variable: impl Fn(&str) -> Option<OsString>) -> Result<Vec<Place>, Error> {
+    let variable = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(path) = variable("PORTENT_CACHE") {
+        let path = std::path::absolute(&path)
+            .map_err(|error| Error::refused(format!("PORTENT_CACHE: {error}"), "name a directory"))?;
+        return Ok(vec![Place { path, in_public: false }]);
+    }
+    // The XDG rules: a relative path is to be ignored.
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let cache = variable("XDG_CACHE_HOME").filter(absolute);
+    let cache = cache.or_else(|| variable("HOME").filter(absolute).map(|home| home.join(".cache")));
+    let mut places: Vec<_> =
+        cache.into_iter().map(|cache| Place { path: cache.join("portent"), in_public: false }).collect();
+    if let Ok(user) = user() {
+        let temporary = variable("TMPDIR").filter(absolute).unwrap_or_else(|| "/tmp".into());
+        places.push(Place { path: temporary.join(format!("portent-of-{user}")), in_public: true });
+    }
+    Ok(places)
+}
+
+/// The effective user, without a call into C.
+fn user() -> IoResult<u32> {
+    Ok(fs::metadata("/proc/self")?.uid())
+}
+
+fn unpack(place: &Place) -> IoResult<PathBuf> {
+    if place.path.as_os_str().as_bytes().contains(&b':') {
+        return Err(io::Error::other("a directory with ':' in its name cannot be searched for libraries"));
+    }
+    create(&place.path)?;
+    if place.in_public {
+        check_private(&place.path)?;
+    }
+    let directory = place.path.join(format!("runtime-{}", hash()));
+    create(&directory)?;
+    check_private(&directory)?;
+    provide_file(&directory, NAME, LIBRARY)?;
+    provide_file(&directory, SPECS_NAME, SPECS.as_bytes())?;
+    for alias in ALIASES {
+        provide_alias(&directory, alias)?;
+    }
+    Ok(directory)
+}
+
+/// Names all that is in the directory: other contents, other directory.
+fn hash() -> String {
+    let start = u64::from_str_radix(LIBRARY_HASH, 16).unwrap_or_default();
+    let hash = SPECS.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+fn create(directory: &Path) -> IoResult<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// Refuses a directory into which others could put a library for us to load.
+fn check_private(directory: &Path) -> IoResult<()> {
+    let found = fs::symlink_metadata(directory)?;
+    if !found.is_dir() || (found.uid() != user()? && found.uid() != 0) || found.mode() & 0o022 != 0 {
+        let name = directory.display();
+        return Err(io::Error::other(format!("{name} is not a directory that only this user can write to")));
+    }
+    Ok(())
+}
+
+fn provide_file(directory: &Path, name: &str, contents: &[u8]) -> IoResult<()> {
+    let path = directory.join(name);
+    if fs::read(&path).is_ok_and(|found| found == contents) {
+        return Ok(());
+    }
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(contents)?;
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o600))?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn provide_alias(directory: &Path, name: &str) -> IoResult<()> {
+    let path = directory.join(name);
+    if fs::read_link(&path).is_ok_and(|target| target == Path::new(NAME)) {
+        return Ok(());
+    }
+    let beside = tempfile::Builder::new().make_in(directory, |path| symlink(NAME, path))?;
+    beside.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(pairs: &[(&str, &str)]) -> Vec<PathBuf> {
+        let pairs: Vec<_> = pairs.iter().map(|&(name, value)| (name.to_owned(), OsString::from(value))).collect();
+        let look = |name: &str| pairs.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
+        places(look).unwrap().into_iter().map(|place| place.path).collect()
+    }
+
+    fn private(path: PathBuf) -> Place {
+        Place { path, in_public: false }
+    }
+
+    #[test]
+    fn the_cache_is_where_the_environment_says() {
+        let last = PathBuf::from(format!("/tmp/portent-of-{}", user().unwrap()));
+        assert_eq!(named(&[("PORTENT_CACHE", "/a"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), [Path::new("/a")]);
+        assert_eq!(named(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), [Path::new("/x/portent"), &last]);
+        assert_eq!(named(&[("XDG_CACHE_HOME", "x"), ("HOME", "/h")]), [Path::new("/h/.cache/portent"), &last]);
+        assert_eq!(named(&[("PORTENT_CACHE", ""), ("HOME", "")]), [last]);
+    }
+
+    #[test]
+    fn a_damaged_library_is_repaired_and_a_good_one_is_left_alone() {
+        let cache = tempfile::tempdir().unwrap();
+        let place = private(cache.path().join("not/yet/there"));
+        let directory = unpack(&place).unwrap();
+        let library = directory.join(NAME);
+        assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(fs::read(&library).unwrap(), LIBRARY);
+        assert_eq!(fs::read(directory.join("libtsan.so.2")).unwrap(), LIBRARY);
+        let before = fs::metadata(&library).unwrap().ino();
+        assert_eq!(unpack(&place).unwrap(), directory);
+        assert_eq!(fs::metadata(&library).unwrap().ino(), before);
+        fs::write(&library, &LIBRARY[..LIBRARY.len() / 2]).unwrap();
+        fs::remove_file(directory.join("libtsan.so.2")).unwrap();
+        unpack(&place).unwrap();
+        assert_eq!(fs::read(directory.join("libtsan.so.2")).unwrap(), LIBRARY);
+        let left: Vec<_> = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 2 + ALIASES.len(), "{left:?}");
+    }
+
+    #[test]
+    fn many_builds_unpack_at_once() {
+        let cache = tempfile::tempdir().unwrap();
+        let place = private(cache.path().join("portent"));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let directory = unpack(&place).unwrap();
+                    assert_eq!(fs::read(directory.join(NAME)).unwrap(), LIBRARY);
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_to_is_refused() {
+        let cache = tempfile::tempdir().unwrap();
+        let place = Place { path: cache.path().join("portent-of-0"), in_public: true };
+        fs::create_dir(&place.path).unwrap();
+        fs::set_permissions(&place.path, fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = unpack(&place).unwrap_err().to_string();
+        assert!(refused.ends_with("is not a directory that only this user can write to"), "{refused}");
+        fs::set_permissions(&place.path, fs::Permissions::from_mode(0o700)).unwrap();
+        unpack(&place).unwrap();
+        let elsewhere = Place { path: cache.path().join("link"), in_public: true };
+        symlink(&place.path, &elsewhere.path).unwrap();
+        unpack(&elsewhere).unwrap_err();
+    }
+
+    #[test]
+    fn a_cache_that_is_no_directory_or_has_a_colon_is_refused() {
+        let cache = tempfile::tempdir().unwrap();
+        fs::write(cache.path().join("file"), "").unwrap();
+        unpack(&private(cache.path().join("file"))).unwrap_err();
+        unpack(&private(cache.path().join("a:b"))).unwrap_err();
+    }
+}

@@ -1,0 +1,202 @@
+//! What addresses of a recorded program are called: places in the source, functions, global variables.
+//!
+//! Works on the files that were loaded when the program ran, which must still be the same. Everything is read when it is
+//! first needed; looking something up is slow (microseconds), so callers keep what they got.
+
+mod dwarf;
+mod globals;
+mod types;
+
+pub use globals::Datum;
+
+use crate::convert::survey::Module;
+use globals::Globals;
+use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+/// A place in the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// `file:line`, or `module+0xoffset`, or the bare address.
+    pub text: String,
+    /// The function in the source, even if it was inlined.
+    pub function: Option<String>,
+    /// The function that the machine knows, into which others may have been inlined.
+    pub outer: Option<String>,
+    /// The innermost `file:line` that is not in a system's header or library, if there is one.
+    pub own: Option<String>,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.function {
+            Some(function) => write!(f, "{} ({function})", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// A program's file on disk.
+struct Image {
+    path: PathBuf,
+    /// What places without debug information call it.
+    name: String,
+    lines: OnceCell<Option<addr2line::Loader>>,
+    globals: OnceCell<Globals>,
+}
+
+impl Image {
+    fn new(path: &str) -> Image {
+        let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
+        let (lines, globals) = (OnceCell::new(), OnceCell::new());
+        Image { path: path.into(), name: name.into(), lines, globals }
+    }
+    fn is_runtime(&self) -> bool {
+        ["libportent_runtime.so", "libtsan.so"].iter().any(|start| self.name.starts_with(start))
+    }
+    fn lines(&self) -> Option<&addr2line::Loader> {
+        self.lines.get_or_init(|| addr2line::Loader::new(&self.path).ok()).as_ref()
+    }
+    fn globals(&self) -> &Globals {
+        self.globals.get_or_init(|| Globals::of(&self.path))
+    }
+}
+
+/// A module where it is in memory.
+#[derive(Clone)]
+struct Loaded {
+    start: u64,
+    end: u64,
+    bias: u64,
+    image: Rc<Image>,
+}
+
+/// The modules of a program, and what is known about them.
+pub struct Symbols {
+    /// Paths below it are told relative to it.
+    directory: PathBuf,
+    loaded: Vec<Loaded>,
+    images: FxHashMap<String, Rc<Image>>,
+}
+
+impl Symbols {
+    /// Nothing is loaded yet.
+    pub fn new(directory: &Path) -> Symbols {
+        Symbols { directory: directory.to_owned(), loaded: Vec::new(), images: FxHashMap::default() }
+    }
+
+    /// A module is in memory now; whatever was there before is gone. Whether that changes anything.
+    pub fn load(&mut self, module: &Module) -> bool {
+        let same = |loaded: &Loaded| {
+            (loaded.start, loaded.end, loaded.bias) == (module.start, module.end, module.bias)
+                && loaded.image.path == Path::new(&module.path)
+        };
+        if self.loaded.iter().any(same) {
+            return false;
+        }
+        let image = self.images.entry(module.path.clone()).or_insert_with(|| Rc::new(Image::new(&module.path)));
+        let &Module { bias, start, end, .. } = module;
+        let image = Rc::clone(image);
+        self.loaded.retain(|loaded| loaded.end <= start || end <= loaded.start);
+        self.loaded.push(Loaded { start, end, bias, image });
+        true
+    }
+
+    /// Whether something is loaded between two addresses.
+    pub fn is_occupied(&self, start: u64, end: u64) -> bool {
+        self.loaded.iter().any(|loaded| loaded.start < end && start < loaded.end)
+    }
+
+    fn at(&self, address: u64) -> Option<&Loaded> {
+        self.loaded.iter().find(|loaded| (loaded.start..loaded.end).contains(&address))
+    }
+
+    /// The place of a call that returns to `pc`.
+    pub fn place(&self, pc: u64) -> Place {
+        let call = pc.wrapping_sub(1);
+        let Some(loaded) = self.at(call) else {
+            // The runtime's own events, such as the end of the process, have no place.
+            let text = if pc == 0 { "?".to_owned() } else { format!("{pc:#x}") };
+            return Place { text, ..Place::default() };
+        };
+        let address = call.wrapping_sub(loaded.bias);
+        let mut place = Place::default();
+        if let Some(lines) = loaded.image.lines() {
+            if let Ok(mut frames) = lines.find_frames(address) {
+                while let Ok(Some(frame)) = frames.next() {
+                    if let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line?))) {
+                        let path = self.path(file);
+                        let text = format!("{path}:{line}");
+                        if place.own.is_none() && !is_system(&path) && !loaded.image.is_runtime() {
+                            place.own = Some(text.clone());
+                        }
+                        if place.text.is_empty() {
+                            place.text = text;
+                        }
+                    }
+                    let name = frame.function.and_then(|name| name.demangle().ok().map(|name| name.into_owned()));
+                    if let Some(name) = name {
+                        place.function.get_or_insert_with(|| name.clone());
+                        place.outer = Some(name);
+                    }
+                }
+            }
+            if place.function.is_none() {
+                let symbol = lines.find_symbol(address);
+                place.function = symbol.map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
+                place.outer.clone_from(&place.function);
+            }
+        }
+        if place.text.is_empty() {
+            place.text = format!("{}+{address:#x}", loaded.image.name);
+        }
+        // Control characters would break the tables of names, and terminals.
+        let Place { text, function, outer, own } = &mut place;
+        for text in [Some(text), function.as_mut(), outer.as_mut(), own.as_mut()].into_iter().flatten() {
+            text.retain(|c| !c.is_control());
+        }
+        place
+    }
+
+    /// A path as the user knows it.
+    fn path(&self, file: &str) -> String {
+        let mut clean = PathBuf::new();
+        for part in Path::new(file).components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir if clean.parent().is_some() => drop(clean.pop()),
+                part => clean.push(part),
+            }
+        }
+        clean.strip_prefix(&self.directory).unwrap_or(&clean).to_string_lossy().into_owned()
+    }
+
+    /// What some bytes of a module are called.
+    pub fn datum(&self, address: u64, len: u64) -> Option<Datum> {
+        let loaded = self.at(address)?;
+        let inside = address.wrapping_sub(loaded.bias);
+        let unknown = || Datum { name: format!("{}+{inside:#x}", loaded.image.name), signed: false };
+        Some(loaded.image.globals().datum(inside, len).unwrap_or_else(unknown))
+    }
+
+    /// What a lock or the like in a module is called.
+    pub fn object(&self, address: u64) -> Option<String> {
+        let loaded = self.at(address)?;
+        let inside = address.wrapping_sub(loaded.bias);
+        let unknown = || format!("{}+{inside:#x}", loaded.image.name);
+        Some(loaded.image.globals().object(inside).unwrap_or_else(unknown))
+    }
+}
+
+/// Where the global variables of a program are declared, as `file.c:12`, and what they are called.
+pub fn declarations(program: &Path) -> std::collections::BTreeMap<String, String> {
+    globals::Globals::of(program).declarations()
+}
+
+/// Whether a source file belongs to a compiler or a system library rather than to the program.
+fn is_system(path: &str) -> bool {
+    ["/usr/", "/rustc/", "/build/"].iter().any(|start| path.starts_with(start))
+        || ["/.cargo/registry/", "/.rustup/", "/lib/gcc/"].iter().any(|part| path.contains(part))
+}
