@@ -227,7 +227,7 @@ pub(crate) struct PredictArgs {
 }
 
 /// What to look for and how hard: the same for `predict` and `check`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct SearchArgs {
     /// Which kinds of bug to look for [default: all; property only with --spec].
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]

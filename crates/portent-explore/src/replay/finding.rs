@@ -1,8 +1,9 @@
 //! A finding as `predict --json` wrote it, and what replaying it means.
 
 use super::schedule::{Schedule, ScheduleGoal, thread_number};
-use super::{Run, Wanted};
+use super::wanted::Wanted;
 use crate::error::Error;
+use crate::run::Run;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -10,42 +11,42 @@ use std::path::Path;
 #[derive(Debug, Deserialize)]
 pub struct Findings {
     schema: u32,
-    pub findings: Vec<Finding>,
+    findings: Vec<Finding>,
 }
 
 /// One of them.
 #[derive(Debug, Deserialize)]
 pub struct Finding {
-    pub id: String,
-    pub kind: String,
+    id: String,
+    kind: String,
     #[serde(default)]
-    pub form: Option<String>,
+    form: Option<String>,
     #[serde(default)]
-    pub object: String,
-    pub places: Vec<Place>,
-    pub witness: Option<Witness>,
+    object: String,
+    places: Vec<Place>,
+    witness: Option<Witness>,
     #[serde(default)]
-    pub property: Option<Property>,
+    property: Option<Property>,
 }
 
 /// The property that it breaks.
 #[derive(Debug, Deserialize)]
-pub struct Property {
+struct Property {
     /// As a file of its own.
-    pub source: String,
+    source: String,
 }
 
 /// A place of it.
 #[derive(Debug, Deserialize)]
-pub struct Place {
-    pub role: String,
-    pub thread: Option<String>,
-    pub event: Option<u32>,
+struct Place {
+    role: String,
+    thread: Option<String>,
+    event: Option<u32>,
 }
 
 /// The schedule that leads to it.
 #[derive(Debug, Deserialize)]
-pub struct Witness {
+struct Witness {
     steps: Vec<(String, u64)>,
 }
 
