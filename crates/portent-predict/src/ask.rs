@@ -4,8 +4,9 @@
 //! count is then a lower bound, and says so. The limit is per window, so that results do not depend on which window is
 //! examined first.
 
+use crate::bug::BugKind;
 use crate::facts::Facts;
-use crate::finding::{BugKind, Flags, Incomplete, Status, Why, whereabouts};
+use crate::finding::{Flags, Incomplete, Status, Why, whereabouts};
 use crate::key::Key;
 use crate::sweep::{Known, Open, Stop};
 use portent_order::engine::{Effort, Engine, View};

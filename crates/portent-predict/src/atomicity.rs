@@ -3,7 +3,8 @@
 //! All pairs of a block, not only neighbours, and all five unserialisable patterns: WRW, RWR, RWW, WWR, WWW.
 
 use crate::ask::{Asker, Gathered};
-use crate::finding::{BugKind, Flags};
+use crate::bug::{Bug, BugKind, Pattern, Place, Role};
+use crate::finding::Flags;
 use crate::pane::Pane;
 use portent_order::Goal;
 use portent_order::engine::Triple;
@@ -47,17 +48,18 @@ pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
     asker.keep(found.into_inner());
 }
 
-/// The accesses of a triple as letters; an update counts as a write.
-pub(crate) fn pattern(trace: &Trace, first: EventId, remote: EventId, second: EventId) -> &'static str {
-    let writes = |e| trace.op(e).writes();
-    match (writes(first), writes(remote), writes(second)) {
-        (true, false, true) => "WRW",
-        (false, true, false) => "RWR",
-        (false, true, true) => "RWW",
-        (true, true, false) => "WWR",
-        // A read in the middle conflicts only with writes around it.
-        _ => "WWW",
-    }
+/// The three accesses.
+pub(crate) fn places(trace: &Trace, first: EventId, remote: EventId, second: EventId) -> [Place; 3] {
+    let place = |role, event| Place::of_event(trace, role, event);
+    [place(Role::First, first), place(Role::Remote, remote), place(Role::Second, second)]
+}
+
+/// A violation by three accesses.
+pub(crate) fn bug(trace: &Trace, first: EventId, remote: EventId, second: EventId) -> Bug {
+    let writes = |event| trace.op(event).writes();
+    let pattern = Pattern::of(writes(first), writes(remote), writes(second));
+    let [first, remote, second] = places(trace, first, remote, second);
+    Bug::Atomicity { first, remote, second, pattern }
 }
 
 #[derive(Default, Clone, Copy)]

@@ -1,15 +1,13 @@
 //! The answers of windows put together: groups, findings, and where reads may read from.
 
 use crate::ask::{Group, Outcome};
+use crate::bug::{Bug, BugKind, Nondeterminism};
 use crate::facts::Facts;
-use crate::finding::{
-    BugKind, Evidence, Finding, Form, Incomplete, MayRead, Status, Why, Witness, WitnessType, places, whereabouts,
-};
+use crate::finding::{Evidence, Finding, Incomplete, MayRead, Status, Why, Witness, bug, whereabouts};
 use crate::key::{Key, name_findings};
 use crate::predict::Prediction;
-use crate::{atomicity, nondeterminism};
+use portent_order::Model;
 use portent_order::engine::Tiers;
-use portent_order::{Goal, Model};
 use portent_trace::{LocId, Trace};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,43 +81,22 @@ pub(crate) fn findings(
             });
             continue;
         };
-        let places = places(facts, &goal);
-        let kind = BugKind::of(&goal);
-        let form = match goal {
-            Goal::Deadlock { .. } => Some(Form::Cycle),
-            Goal::LostWakeup { .. } => Some(Form::LostWakeup),
-            _ => None,
-        };
-        let pattern = match goal {
-            Goal::Atomicity { first, remote, second } => Some(atomicity::pattern(facts.trace, first, remote, second)),
-            _ => None,
-        };
-        let witness_type = match goal {
-            Goal::Nondeterminism { read, .. } => Some(nondeterminism::shape(facts, model, read, &schedule)),
-            Goal::FinalValue { .. } => Some(WitnessType::Overwritten),
-            _ => None,
-        };
+        let bug = bug(facts, model, &goal, &schedule);
         let schedule = crate::whole::kept_whole(facts, model, &goal, schedule);
         let steps = facts.steps.convert(facts.trace, &goal, &schedule);
-        let mut objects: Vec<&str> = places.iter().map(|place| place.object.as_str()).collect();
+        let mut objects: Vec<&str> = bug.places().into_iter().map(|place| place.object.as_str()).collect();
         objects.dedup();
         found.push(Finding {
             id: String::new(),
-            kind,
-            form,
             evidence: Evidence::Predicted,
             model: Some(model),
             object: objects.join(", "),
-            places,
             instances,
             instances_exact: exact,
             flags,
-            witness_type,
-            pattern,
-            goal: Some(goal),
             witness: Some(Witness { schedule, steps }),
-            property: None,
             other_branch: None,
+            bug,
         });
     }
     found
@@ -128,8 +105,8 @@ pub(crate) fn findings(
 /// In the order of the reports, with ids.
 pub(crate) fn sort_and_name(trace: &Trace, findings: &mut [Finding]) {
     findings.sort_by_cached_key(|finding| {
-        let events: Vec<Option<u32>> = finding.places.iter().map(|place| place.event).collect();
-        (finding.kind, finding.form, finding.flags.needs_other_branch, events, finding.object.clone())
+        let events: Vec<Option<u32>> = finding.places().iter().map(|place| place.event).collect();
+        (finding.bug.form(), finding.flags.needs_other_branch, events, finding.object.clone())
     });
     name_findings(trace, findings);
 }
@@ -137,11 +114,17 @@ pub(crate) fn sort_and_name(trace: &Trace, findings: &mut [Finding]) {
 /// For each read location, where its values come from and could come from.
 pub(crate) fn may_read(findings: &[Finding]) -> Vec<MayRead> {
     let mut from: BTreeMap<LocId, (BTreeSet<LocId>, bool)> = BTreeMap::new();
-    for finding in findings.iter().filter(|f| f.kind == BugKind::Nondeterminism) {
-        let [read, sources @ ..] = finding.places.as_slice() else { continue };
+    for finding in findings {
+        let Bug::Nondeterminism(
+            Nondeterminism::Read { read, writer, challenger, .. }
+            | Nondeterminism::FinalValue { end: read, writer, challenger, .. },
+        ) = &finding.bug
+        else {
+            continue;
+        };
         let Some(read) = read.location else { continue };
         let (locations, initial) = from.entry(read).or_default();
-        for source in sources {
+        for source in [writer, challenger] {
             match source.location {
                 Some(location) => drop(locations.insert(location)),
                 None => *initial = true,

@@ -5,11 +5,12 @@
 //! each tuple of events belongs to exactly one cycle of classes, and the number of candidates is a sum of products.
 
 use crate::ask::Asker;
+use crate::bug::{Bug, BugKind, Deadlock, Place, Role};
 use crate::facts::Facts;
-use crate::finding::{BugKind, Flags};
+use crate::finding::Flags;
 use crate::pane::Pane;
 use portent_order::Goal;
-use portent_trace::{EventId, LockId, Mode, Op, PairingId, ThreadId};
+use portent_trace::{EventId, LockId, Mode, Op, PairingId, ThreadId, Trace};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -182,6 +183,23 @@ fn waits(pane: &Pane<'_, '_>) -> impl Iterator<Item = Goal> + use<> {
     let inside = pairings.iter().enumerate().filter(|(_, p)| p.sleep.index() >= start && p.notify.index() >= start);
     let goals: Vec<Goal> = inside.map(|(k, _)| Goal::LostWakeup { pairing: PairingId::new(k) }).collect();
     goals.into_iter()
+}
+
+/// The acquires of a cycle.
+pub(crate) fn wait_places(trace: &Trace, waiting: &[EventId]) -> Vec<Place> {
+    waiting.iter().map(|&event| Place::of_event(trace, Role::Waiting, event)).collect()
+}
+
+/// The wake that never comes, and the notify that is lost.
+pub(crate) fn wakeup_places(trace: &Trace, pairing: PairingId) -> [Place; 2] {
+    let pairing = trace.pairings()[pairing.index()];
+    [Place::of_event(trace, Role::Waiting, pairing.wake), Place::of_event(trace, Role::Notify, pairing.notify)]
+}
+
+/// A wake-up that is lost.
+pub(crate) fn lost_wakeup(trace: &Trace, pairing: PairingId) -> Bug {
+    let [waiting, notify] = wakeup_places(trace, pairing);
+    Bug::Deadlock(Deadlock::LostWakeup { waiting, notify, pairing })
 }
 
 /// How many cycles of acquires lie within a range of events, and whether that is all of them.

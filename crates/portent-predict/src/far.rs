@@ -1,6 +1,6 @@
 //! Beyond the windows: what the sweep over the whole trace finds, for groups that have no finding yet.
 
-use crate::finding::BugKind;
+use crate::bug::BugKind;
 use crate::key::Key;
 use crate::sweep::Sweeper;
 use crate::syncp::{Wanted, sweep};

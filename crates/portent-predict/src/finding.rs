@@ -1,112 +1,11 @@
 //! Findings: what is reported about a bug.
 
+use crate::bug::{Bug, BugKind, Deadlock, Place};
 use crate::facts::Facts;
-use portent_order::{Goal, Model, Schedule, Writer};
-use portent_trace::{EventId, LocId, Op, ThreadId, Trace, VarId};
+use crate::{atomicity, deadlock, nondeterminism, race};
+use portent_order::{Goal, Model, Schedule};
+use portent_trace::{EventId, LocId, Trace};
 use std::sync::Arc;
-
-/// The kinds of bug.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum BugKind {
-    Race,
-    Deadlock,
-    Atomicity,
-    Nondeterminism,
-    Property,
-}
-
-impl BugKind {
-    /// Every kind that needs no property file.
-    pub const ALL: [BugKind; 4] = [BugKind::Race, BugKind::Deadlock, BugKind::Atomicity, BugKind::Nondeterminism];
-    /// The kind's name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            BugKind::Race => "race",
-            BugKind::Deadlock => "deadlock",
-            BugKind::Atomicity => "atomicity",
-            BugKind::Nondeterminism => "nondeterminism",
-            BugKind::Property => "property",
-        }
-    }
-    /// The kind that a goal belongs to.
-    pub fn of(goal: &Goal) -> BugKind {
-        match goal {
-            Goal::Race { .. } => BugKind::Race,
-            Goal::Nondeterminism { .. } | Goal::FinalValue { .. } => BugKind::Nondeterminism,
-            Goal::Atomicity { .. } => BugKind::Atomicity,
-            Goal::Deadlock { .. } | Goal::LostWakeup { .. } => BugKind::Deadlock,
-        }
-    }
-}
-
-/// The two forms of deadlock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Form {
-    /// Threads wait for each other's locks.
-    Cycle,
-    /// A notify comes before the sleep it should end.
-    LostWakeup,
-}
-
-impl Form {
-    /// The form's name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Form::Cycle => "cycle",
-            Form::LostWakeup => "lost_wakeup",
-        }
-    }
-}
-
-/// What a place has to do with its finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum Role {
-    First,
-    Second,
-    Remote,
-    Read,
-    Writer,
-    Challenger,
-    Waiting,
-    Notify,
-    Violation,
-}
-
-impl Role {
-    /// The role's name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::First => "first",
-            Role::Second => "second",
-            Role::Remote => "remote",
-            Role::Read => "read",
-            Role::Writer => "writer",
-            Role::Challenger => "challenger",
-            Role::Waiting => "waiting",
-            Role::Notify => "notify",
-            Role::Violation => "violation",
-        }
-    }
-}
-
-/// An event of a finding, or the initial or final value of a variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// What it has to do with the finding.
-    pub role: Role,
-    /// Who; nobody for initial and final values.
-    pub thread: Option<ThreadId>,
-    /// The number of the input event; `None` for initial and final values, and on the other side of a branch.
-    pub event: Option<u32>,
-    /// What is done: the name of an operation, `initial` or `final`.
-    pub op: &'static str,
-    /// To what.
-    pub object: String,
-    /// Where in the source.
-    pub location: Option<LocId>,
-}
 
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,28 +22,6 @@ impl Evidence {
         match self {
             Evidence::Observed => "observed",
             Evidence::Predicted => "predicted",
-        }
-    }
-}
-
-/// The shapes that Sinha et al. tell apart: a read r of write w, and a challenger c.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WitnessType {
-    /// c → r → w: the witness can go on to w.
-    ReadBeforeWrite,
-    /// w → c → r
-    Overwritten,
-    /// c → r, and w does not happen.
-    WithoutWrite,
-}
-
-impl WitnessType {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            WitnessType::ReadBeforeWrite => "c-r-w",
-            WitnessType::Overwritten => "w-c-r",
-            WitnessType::WithoutWrite => "c-r",
         }
     }
 }
@@ -209,58 +86,44 @@ impl Witness {
     }
 }
 
-/// A property that a run breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violated {
-    /// What it is called.
-    pub name: String,
-    /// What it says.
-    pub text: String,
-    /// How the run breaks it, in sentences: which values, at which step, in which thread.
-    pub explanation: String,
-    /// The property as a file of its own, with the initial values it was given.
-    pub source: String,
-    /// What the property saw last before it was broken, in the order of the witness.
-    pub saw: Vec<EventId>,
-    /// Whether the violation rests on initial values that nothing in the trace shows.
-    pub assumes: Vec<String>,
-}
-
 /// A bug, with everything that reports say about it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// Kind and hash of the places: the same from run to run.
     pub id: String,
-    /// What kind of bug.
-    pub kind: BugKind,
-    /// Which form, for deadlocks.
-    pub form: Option<Form>,
+    /// What it is: the events of its first instance, and what its kind says of them.
+    pub bug: Bug,
     /// How sure it is.
     pub evidence: Evidence,
     /// In which model it was found; `None` for happens-before findings.
     pub model: Option<Model>,
     /// The variable, lock or condition it is about.
     pub object: String,
-    /// The events of its first instance.
-    pub places: Vec<Place>,
     /// How many tuples of events at the same source locations were found feasible.
     pub instances: u64,
     /// Whether that is all of them.
     pub instances_exact: bool,
     /// What holds of all instances.
     pub flags: Flags,
-    /// The shape of the witness, for nondeterminism.
-    pub witness_type: Option<WitnessType>,
-    /// The accesses as letters (`RWR`), for atomicity.
-    pub pattern: Option<&'static str>,
-    /// The goal of its first instance; `None` for happens-before findings.
-    pub goal: Option<Goal>,
     /// How to make it happen; none for what was observed, but for properties.
     pub witness: Option<Witness>,
-    /// The property, for violations of one.
-    pub property: Option<Violated>,
-    /// The branch that must go the other way; goal, places and witness are then of its trace.
+    /// The branch that must go the other way; kernel events and witness are then of its trace.
     pub other_branch: Option<OtherBranch>,
+}
+
+impl Finding {
+    /// What kind of bug.
+    pub fn kind(&self) -> BugKind {
+        self.bug.kind()
+    }
+    /// The events of its first instance, in the order of the reports.
+    pub fn places(&self) -> Vec<&Place> {
+        self.bug.places()
+    }
+    /// What a schedule must reach to show its first instance; `None` if no goal says that.
+    pub fn goal(&self) -> Option<Goal> {
+        self.bug.goal()
+    }
 }
 
 /// A branch that a finding needs to go another way than it did, and what makes it.
@@ -384,39 +247,29 @@ pub struct MayRead {
 
 /// The places of a goal, in the order of the reports.
 pub(crate) fn places(facts: &Facts<'_>, goal: &Goal) -> Vec<Place> {
-    let trace = facts.trace;
-    let event = |role, e| event_place(trace, role, e);
-    let value = |role, op, x: VarId| {
-        let object = trace.variable_name(x).into_owned();
-        Place { role, thread: None, event: None, op, object, location: None }
-    };
-    let writer = |role, w: Writer, x: VarId| match w {
-        Writer::Init => value(role, "initial", x),
-        Writer::Event(e) => event(role, e),
-    };
-    match goal {
-        Goal::Race { first, second } => vec![event(Role::First, *first), event(Role::Second, *second)],
+    match *goal {
+        Goal::Race { first, second } => race::places(facts.trace, first, second).into(),
+        Goal::Nondeterminism { read, challenger } => nondeterminism::read_places(facts, read, challenger).into(),
+        Goal::FinalValue { variable, challenger } => nondeterminism::final_places(facts, variable, challenger).into(),
+        Goal::Atomicity { first, remote, second } => atomicity::places(facts.trace, first, remote, second).into(),
+        Goal::Deadlock { ref waiting } => deadlock::wait_places(facts.trace, waiting),
+        Goal::LostWakeup { pairing } => deadlock::wakeup_places(facts.trace, pairing).into(),
+    }
+}
+
+/// What a goal is once a schedule reaches it.
+pub(crate) fn bug(facts: &Facts<'_>, model: Model, goal: &Goal, schedule: &Schedule) -> Bug {
+    match *goal {
+        Goal::Race { first, second } => race::bug(facts.trace, first, second),
         Goal::Nondeterminism { read, challenger } => {
-            let mut places = vec![event(Role::Read, *read)];
-            if let Some(x) = trace.op(*read).variable() {
-                places.push(writer(Role::Writer, facts.saw(*read), x));
-                places.push(writer(Role::Challenger, *challenger, x));
-            }
-            places
+            nondeterminism::changed_read(facts, read, challenger, nondeterminism::shape(facts, model, read, schedule))
         }
-        Goal::FinalValue { variable, challenger } => vec![
-            value(Role::Read, "final", *variable),
-            writer(Role::Writer, facts.last_write(*variable).map_or(Writer::Init, Writer::Event), *variable),
-            event(Role::Challenger, *challenger),
-        ],
-        Goal::Atomicity { first, remote, second } => {
-            vec![event(Role::First, *first), event(Role::Remote, *remote), event(Role::Second, *second)]
+        Goal::FinalValue { variable, challenger } => nondeterminism::changed_end(facts, variable, challenger),
+        Goal::Atomicity { first, remote, second } => atomicity::bug(facts.trace, first, remote, second),
+        Goal::Deadlock { ref waiting } => {
+            Bug::Deadlock(Deadlock::Cycle { waits: deadlock::wait_places(facts.trace, waiting) })
         }
-        Goal::Deadlock { waiting } => waiting.iter().map(|&e| event(Role::Waiting, e)).collect(),
-        Goal::LostWakeup { pairing } => {
-            let pairing = trace.pairings()[pairing.index()];
-            vec![event(Role::Waiting, pairing.wake), event(Role::Notify, pairing.notify)]
-        }
+        Goal::LostWakeup { pairing } => deadlock::lost_wakeup(facts.trace, pairing),
     }
 }
 
@@ -435,28 +288,5 @@ pub(crate) fn whereabouts(facts: &Facts<'_>, goal: &Goal, status: Status, why: W
         at_least: false,
         why,
         what: format!("{} at {}", kind.name(), texts.join(" / ")),
-    }
-}
-
-/// The place of an event.
-pub(crate) fn event_place(trace: &Trace, role: Role, id: EventId) -> Place {
-    let event = trace.event(id);
-    Place {
-        role,
-        thread: Some(event.thread),
-        event: Some(trace.input_index(id)),
-        op: event.op.name(),
-        object: object_name(trace, event.op),
-        location: Some(event.loc),
-    }
-}
-
-fn object_name(trace: &Trace, op: Op) -> String {
-    match op {
-        Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => trace.variable_name(x).into_owned(),
-        Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).to_owned(),
-        Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).to_owned(),
-        Op::Begin(b) | Op::End(b) => trace.names().block(b).to_owned(),
-        Op::Send(_) | Op::Receive(_) | Op::Branch => String::new(),
     }
 }

@@ -1,7 +1,8 @@
 //! Which instances are one finding, and what it is called: both by source locations.
 
+use crate::bug::{Form, Place};
 use crate::facts::Facts;
-use crate::finding::{BugKind, Finding, Form, Place};
+use crate::finding::Finding;
 use portent_order::{Goal, Writer};
 use portent_trace::{EventId, Trace};
 use std::collections::HashSet;
@@ -9,7 +10,6 @@ use std::collections::HashSet;
 /// The source locations of an instance: instances with the same key are one finding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
-    kind: BugKind,
     form: Form,
     head: [u64; 3],
     /// The rest of long cycles.
@@ -28,30 +28,28 @@ impl Key {
             Writer::Init => INIT,
             Writer::Event(e) => at(e),
         };
-        let key = |kind, head| Key { kind, form: Form::Cycle, head, more: Vec::new() };
+        let key = |form, head| Key { form, head, more: Vec::new() };
         match goal {
             Goal::Race { first, second } => Key::race(trace, *first, *second),
             Goal::Nondeterminism { read, challenger } => {
-                key(BugKind::Nondeterminism, [at(*read), by(facts.saw(*read)), by(*challenger)])
+                key(Form::Nondeterminism, [at(*read), by(facts.saw(*read)), by(*challenger)])
             }
             Goal::FinalValue { variable, challenger } => {
                 let last = facts.last_write(*variable).map_or(INIT, at);
-                key(BugKind::Nondeterminism, [FINAL + variable.index() as u64, last, at(*challenger)])
+                key(Form::Nondeterminism, [FINAL + variable.index() as u64, last, at(*challenger)])
             }
-            Goal::Atomicity { first, remote, second } => {
-                key(BugKind::Atomicity, [at(*first), at(*remote), at(*second)])
-            }
+            Goal::Atomicity { first, remote, second } => key(Form::Atomicity, [at(*first), at(*remote), at(*second)]),
             Goal::Deadlock { waiting } => {
                 let mut places: Vec<u64> = waiting.iter().map(|&e| at(e)).collect();
                 rotate_to_least(&mut places);
                 let head = std::array::from_fn(|i| places.get(i).copied().unwrap_or(INIT));
                 let more = places.split_off(places.len().min(3));
-                Key { kind: BugKind::Deadlock, form: Form::Cycle, head, more }
+                Key { form: Form::Cycle, head, more }
             }
             Goal::LostWakeup { pairing } => {
                 let pairing = trace.pairings()[pairing.index()];
                 let head = [at(pairing.wake), at(pairing.notify), at(pairing.sleep)];
-                Key { kind: BugKind::Deadlock, form: Form::LostWakeup, head, more: Vec::new() }
+                Key { form: Form::LostWakeup, head, more: Vec::new() }
             }
         }
     }
@@ -59,7 +57,7 @@ impl Key {
     pub(crate) fn race(trace: &Trace, first: EventId, second: EventId) -> Key {
         let at = |e: EventId| u64::from(trace.event(e).loc.to_bits());
         let (a, b) = (at(first), at(second));
-        Key { kind: BugKind::Race, form: Form::Cycle, head: [a.min(b), a.max(b), INIT], more: Vec::new() }
+        Key { form: Form::Race, head: [a.min(b), a.max(b), INIT], more: Vec::new() }
     }
 }
 
@@ -85,29 +83,28 @@ fn stable_text(trace: &Trace, place: &Place) -> String {
 pub(crate) fn name_findings(trace: &Trace, findings: &mut [Finding]) {
     let mut taken: HashSet<String> = HashSet::new();
     for finding in findings {
-        let mut texts: Vec<String> = finding.places.iter().map(|place| stable_text(trace, place)).collect();
-        match (finding.kind, finding.form) {
-            (BugKind::Race, _) => texts.sort(),
-            (BugKind::Deadlock, Some(Form::Cycle)) => rotate_to_least(&mut texts),
+        let mut texts: Vec<String> = finding.places().into_iter().map(|place| stable_text(trace, place)).collect();
+        match finding.bug.form() {
+            Form::Race => texts.sort(),
+            Form::Cycle => rotate_to_least(&mut texts),
             _ => {}
         }
-        texts.extend(finding.property.as_ref().map(|property| property.name.clone()));
+        texts.extend(finding.bug.violated().map(|violated| violated.name.clone()));
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        let kind = finding.form.map_or(finding.kind.name(), Form::name);
-        for text in std::iter::once(kind).chain(texts.iter().map(String::as_str)) {
+        for text in std::iter::once(finding.bug.form().name()).chain(texts.iter().map(String::as_str)) {
             for byte in text.bytes().chain([0x1e]) {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
             }
         }
         let digits = format!("{hash:016x}");
         let mut id =
-            (6..=16).map(|n| format!("{}-{}", finding.kind.name(), &digits[..n])).find(|id| !taken.contains(id));
+            (6..=16).map(|n| format!("{}-{}", finding.kind().name(), &digits[..n])).find(|id| !taken.contains(id));
         // Sixteen digits taken: locations that look the same in text.
         for again in 2.. {
             if id.is_some() {
                 break;
             }
-            id = Some(format!("{}-{digits}-{again}", finding.kind.name())).filter(|id| !taken.contains(id));
+            id = Some(format!("{}-{digits}-{again}", finding.kind().name())).filter(|id| !taken.contains(id));
         }
         finding.id = id.unwrap_or_default();
         taken.insert(finding.id.clone());
@@ -117,29 +114,22 @@ pub(crate) fn name_findings(trace: &Trace, findings: &mut [Finding]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Evidence, Flags, places};
+    use crate::finding::{Evidence, Flags};
+    use crate::race;
     use portent_order::Model;
 
     fn race(trace: &Trace, a: usize, b: usize) -> Finding {
-        let facts = Facts::new(trace);
-        let goal = Goal::Race { first: EventId::new(a), second: EventId::new(b) };
         Finding {
             id: String::new(),
-            kind: BugKind::Race,
-            form: None,
             evidence: Evidence::Predicted,
             model: Some(Model::Reads),
             object: "x".into(),
-            places: places(&facts, &goal),
             instances: 1,
             instances_exact: true,
             flags: Flags::default(),
-            witness_type: None,
-            pattern: None,
-            goal: Some(goal),
             witness: None,
-            property: None,
             other_branch: None,
+            bug: race::bug(trace, EventId::new(a), EventId::new(b)),
         }
     }
 

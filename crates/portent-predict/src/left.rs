@@ -1,7 +1,8 @@
 //! What is left out, by arithmetic: how many candidates the windows hold and how many fit in none.
 
+use crate::bug::BugKind;
 use crate::facts::Facts;
-use crate::finding::{BugKind, Incomplete, Status, Why};
+use crate::finding::{Incomplete, Status, Why};
 use crate::pane::Pane;
 use crate::{atomicity, deadlock, nondeterminism, race};
 

@@ -12,7 +12,7 @@
 //!
 //! let trace = Trace::from_std("T1|w(x)|a.c:1\nT2|r(x)|a.c:9\n")?;
 //! let found = predict(&trace, &Options::default(), &Control::default());
-//! assert_eq!(found.findings[0].kind.name(), "race");
+//! assert_eq!(found.findings[0].kind().name(), "race");
 //! assert_eq!(found.findings[0].instances, 1);
 //! # Ok::<(), portent_trace::TraceError>(())
 //! ```
@@ -21,6 +21,7 @@
 
 mod ask;
 mod atomicity;
+mod bug;
 mod causal;
 mod combine;
 mod deadlock;
@@ -46,10 +47,10 @@ mod sweep;
 pub mod syncp;
 mod whole;
 
-pub use finding::{
-    BugKind, Decisive, Evidence, Finding, Flags, Form, Incomplete, MayRead, OtherBranch, Place, Role, Status, Violated,
-    Why, Witness, WitnessType,
+pub use bug::{
+    Bug, BugKind, Deadlock, Form, Nondeterminism, Pattern, Place, Role, Severity, Violated, WitnessType, Words,
 };
+pub use finding::{Decisive, Evidence, Finding, Flags, Incomplete, MayRead, OtherBranch, Status, Why, Witness};
 pub use observed::by_happens_before;
 pub use predict::{Control, Options, Prediction, Stats, predict};
 pub use property::{PropertyOptions, PropertyTold, PropertyVerdict, check_properties};

@@ -5,8 +5,9 @@
 //! derived from the witness. Instances are counted exactly.
 
 use crate::ask::{Asker, Gathered};
+use crate::bug::{Bug, BugKind, Nondeterminism, Place, Role, WitnessType};
 use crate::facts::Facts;
-use crate::finding::{BugKind, Flags, WitnessType};
+use crate::finding::Flags;
 use crate::pane::Pane;
 use portent_order::{Goal, Model, Schedule, Writer};
 use portent_trace::{EventId, LockId, Mode, Op, PairingId, ThreadId, VarId};
@@ -91,6 +92,42 @@ pub(crate) fn flags(facts: &Facts<'_>, goal: &Goal) -> Flags {
         _ => (None, None, false),
     };
     Flags { same_value: seen.is_some() && seen == other, under_lock, ..Flags::default() }
+}
+
+fn writer_place(facts: &Facts<'_>, role: Role, writer: Writer, variable: &str) -> Place {
+    match writer {
+        Writer::Init => Place::of_value(role, "initial", variable.to_owned()),
+        Writer::Event(event) => Place::of_event(facts.trace, role, event),
+    }
+}
+
+/// A read, the write that it saw, and the one that it could see.
+pub(crate) fn read_places(facts: &Facts<'_>, read: EventId, challenger: Writer) -> [Place; 3] {
+    let saw = facts.saw(read);
+    let read = Place::of_event(facts.trace, Role::Read, read);
+    let writer = writer_place(facts, Role::Writer, saw, &read.object);
+    let challenger = writer_place(facts, Role::Challenger, challenger, &read.object);
+    [read, writer, challenger]
+}
+
+/// A read that could see another write.
+pub(crate) fn changed_read(facts: &Facts<'_>, read: EventId, challenger: Writer, shape: WitnessType) -> Bug {
+    let [read, writer, challenger] = read_places(facts, read, challenger);
+    Bug::Nondeterminism(Nondeterminism::Read { read, writer, challenger, shape })
+}
+
+/// The end of a variable, the write that was last, and the one that could be.
+pub(crate) fn final_places(facts: &Facts<'_>, variable: VarId, challenger: EventId) -> [Place; 3] {
+    let last = facts.last_write(variable).map_or(Writer::Init, Writer::Event);
+    let end = Place::of_value(Role::Read, "final", facts.trace.variable_name(variable).into_owned());
+    let writer = writer_place(facts, Role::Writer, last, &end.object);
+    [end, writer, Place::of_event(facts.trace, Role::Challenger, challenger)]
+}
+
+/// A final value that could be another.
+pub(crate) fn changed_end(facts: &Facts<'_>, variable: VarId, challenger: EventId) -> Bug {
+    let [end, writer, challenger] = final_places(facts, variable, challenger);
+    Bug::Nondeterminism(Nondeterminism::FinalValue { variable, end, writer, challenger })
 }
 
 /// How many questions about two events lie within a range of events.

@@ -1,11 +1,13 @@
 //! Races of the observed order itself: what a happens-before detector reports, as findings.
 
+use crate::bug::Bug;
 use crate::combine::sort_and_name;
 use crate::facts::Facts;
-use crate::finding::{BugKind, Evidence, Finding, Flags, Role, event_place};
+use crate::finding::{Evidence, Finding, Flags};
 use crate::hb;
 use crate::key::Key;
 use crate::predict::{Prediction, Stats};
+use crate::race;
 use portent_order::Model;
 use portent_trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +16,7 @@ use std::time::Instant;
 /// Races of the observed order that nothing but relaxed atomics orders, where no race was predicted.
 pub(crate) fn relaxed_races(facts: &Facts<'_>, model: Model, known: &[Finding]) -> Vec<Finding> {
     let trace = facts.trace;
-    let keys: BTreeSet<Key> = known.iter().filter_map(|f| f.goal.as_ref()).map(|goal| Key::of(facts, goal)).collect();
+    let keys: BTreeSet<Key> = known.iter().filter_map(Finding::goal).map(|goal| Key::of(facts, &goal)).collect();
     let races = hb::ordered_by_relaxed_atomics(trace).into_iter();
     let unknown = races.filter(|(race, _)| !keys.contains(&Key::race(trace, race.first, race.second)));
     unknown.map(|(race, instances)| observed(trace, Some(model), race, instances)).collect()
@@ -22,26 +24,19 @@ pub(crate) fn relaxed_races(facts: &Facts<'_>, model: Model, known: &[Finding]) 
 
 /// A race of the observed order as a finding.
 fn observed(trace: &Trace, model: Option<Model>, race: hb::Unordered, instances: u64) -> Finding {
-    let places = vec![event_place(trace, Role::First, race.first), event_place(trace, Role::Second, race.second)];
-    let flags = Flags { relaxed_only: race.relaxed_only, ..Flags::default() };
+    let [first, second] = race::places(trace, race.first, race.second);
     Finding {
         id: String::new(),
-        kind: BugKind::Race,
-        form: None,
         evidence: Evidence::Observed,
         model,
-        object: places[0].object.clone(),
-        places,
+        object: first.object.clone(),
         instances,
         // A detector does not keep every access: it does not claim to count every pair.
         instances_exact: false,
-        flags,
-        witness_type: None,
-        pattern: None,
-        goal: None,
+        flags: Flags { relaxed_only: race.relaxed_only, ..Flags::default() },
         witness: None,
-        property: None,
         other_branch: None,
+        bug: Bug::Race { first, second },
     }
 }
 

@@ -9,9 +9,10 @@
 //! Nondeterminism is not looked for: what was not done saw nothing that could change. Nor are properties, nor two branches
 //! that go the other way at once.
 
+use crate::bug::BugKind;
 use crate::combine::{findings, merge};
 use crate::facts::Facts;
-use crate::finding::{BugKind, Decisive, Finding, Incomplete, OtherBranch, Status, Why};
+use crate::finding::{Decisive, Finding, Incomplete, OtherBranch, Status, Why};
 use crate::key::Key;
 use crate::predict::{Control, Options, Prediction};
 use crate::spread::spread;
@@ -143,9 +144,9 @@ fn try_one(trace: &Trace, symbols: &Symbols, flip: &Flip, options: &Options, rea
     for finding in &mut found {
         finding.flags.needs_other_branch = true;
         // A detector that watches the run does not see what the run does not do.
-        finding.flags.beyond_hb = finding.kind == BugKind::Race;
+        finding.flags.beyond_hb = finding.kind() == BugKind::Race;
         finding.instances_exact = false;
-        finding.places.iter_mut().for_each(|place| place.event = place.event.filter(is_input));
+        finding.bug.places_mut().into_iter().for_each(|place| place.event = place.event.filter(is_input));
         let numbers = finding.witness.as_ref().and_then(|witness| facts.checker.numbers(&witness.schedule).ok());
         let numbers = numbers.unwrap_or_default();
         let decisive = |number: u32| {
@@ -166,7 +167,7 @@ fn try_one(trace: &Trace, symbols: &Symbols, flip: &Flip, options: &Options, rea
             reads: symbols.dag().reads(condition).into_iter().filter_map(decisive).collect(),
         });
     }
-    let keyed = found.into_iter().filter_map(|finding| Some((Key::of(&facts, finding.goal.as_ref()?), finding)));
+    let keyed = found.into_iter().filter_map(|finding| Some((Key::of(&facts, &finding.goal()?), finding)));
     let mut keyed: Vec<(Key, Finding)> = keyed.collect();
     keyed.sort_by(|a, b| a.0.cmp(&b.0));
     (keyed, told)

@@ -11,10 +11,11 @@
 //! To add a pass that finds schedules by itself, give them to [`Sweeper::adopt`] beside `far::add`: it checks them, and
 //! their groups are not asked about again.
 
+use crate::bug::BugKind;
 use crate::combine::{findings, may_read, merge, sort_and_name};
 use crate::facts::Facts;
 use crate::far;
-use crate::finding::{BugKind, Finding, Incomplete, MayRead, Why};
+use crate::finding::{Finding, Incomplete, MayRead, Why};
 use crate::left::Left;
 use crate::observed::relaxed_races;
 use crate::other_branch;

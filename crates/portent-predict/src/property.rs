@@ -4,18 +4,17 @@
 //! from the observed run. Each schedule is replayed by the independent checker, and the run it gives is judged by the
 //! reference semantics, before anybody sees it. In `reads`, the last executed read of each thread may see any write.
 
+use crate::bug::{Bug, BugKind, Place, Role, Violated};
 use crate::facts::Facts;
 use crate::final_values::{self, Ending};
-use crate::finding::{
-    BugKind, Evidence, Finding, Flags, Incomplete, Place, Role, Status, Violated, Why, Witness, event_place,
-};
+use crate::finding::{Evidence, Finding, Flags, Incomplete, Status, Why, Witness};
 use crate::key::name_findings;
 use crate::lattice::{Bounds, Broken, Explored, explore, whole, whole_seen};
 use crate::predict::{Control, Prediction};
 use crate::sweep::Stop;
 use portent_order::engine::Effort;
 use portent_order::{Executed, Model, Writer};
-use portent_spec::{Assume, Bound, Compiled, Known, Outcome, evaluate_changed};
+use portent_spec::{Assume, Bound, Compiled, InitialFrom, Ruling, evaluate_changed};
 use portent_trace::{Event, EventId, LocId, Op, Trace};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -373,10 +372,10 @@ fn findings(
         };
         groups.insert(location, found.len());
         let place = match way.event {
-            Some(event) => event_place(trace, Role::Violation, event),
+            Some(event) => Place::of_event(trace, Role::Violation, event),
             None => {
                 let object = bound.watched.iter().map(|watched| watched.name.as_str()).collect::<Vec<_>>().join(", ");
-                Place { role: Role::Violation, thread: None, event: None, op: "final", object, location: None }
+                Place::of_value(Role::Violation, "final", object)
             }
         };
         let read_anew = run.iter().filter(|done| done.changed.is_some()).map(|done| done.event.id);
@@ -387,20 +386,14 @@ fn findings(
         };
         found.push(Finding {
             id: String::new(),
-            kind: BugKind::Property,
-            form: None,
+            bug: Bug::Property { at: place, violated: explain(trace, bound, &way, &run) },
             evidence: if way.deviation == 0 { Evidence::Observed } else { Evidence::Predicted },
             model: Some(model),
             object: bound.property.name.clone(),
-            places: vec![place],
             instances: 1,
             instances_exact: true,
             flags: Flags::default(),
-            witness_type: None,
-            pattern: None,
-            goal: None,
             witness: Some(Witness { schedule: way.schedule.clone(), steps }),
-            property: Some(explain(trace, bound, &way, &run)),
             other_branch: None,
         });
     }
@@ -416,7 +409,7 @@ struct Done {
 }
 
 /// What a property's definition says of a run.
-fn judged(bound: &Bound, run: &[Done], complete: bool, assume: Assume) -> Outcome {
+fn judged(bound: &Bound, run: &[Done], complete: bool, assume: Assume) -> Ruling {
     let events: Vec<Event> = run.iter().map(|done| done.event).collect();
     evaluate_changed(bound, &events, &|at| run[at].changed.is_some(), complete, assume)
 }
@@ -456,7 +449,7 @@ fn checked(facts: &Facts<'_>, bound: &Bound, model: Model, way: &Broken) -> Resu
     let complete = run.len() == trace.len() && run.iter().all(|done| done.changed.is_none());
     let expected = if way.event.is_some() { run.len() - 1 } else { run.len() };
     match judged(bound, &run, complete, Assume::Zero) {
-        Outcome::Broken(at) if at == expected && run.get(at).map(|done| done.event.id) == way.event => Ok(run),
+        Ruling::Broken(at) if at == expected && run.get(at).map(|done| done.event.id) == way.event => Ok(run),
         other => Err(format!("by definition, {other:?}")),
     }
 }
@@ -466,7 +459,7 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Done]) -> Violated
     let names = trace.names();
     let who = |event: &Event| names.thread(event.thread).to_owned();
     let deed = |event: &Event| {
-        let place = event_place(trace, Role::Violation, event.id);
+        let place = Place::of_event(trace, Role::Violation, event.id);
         let value = event.value.map_or_else(String::new, |value| format!(" = {value}"));
         format!("{} {}{value}", place.op, place.object).trim_end().to_owned()
     };
@@ -476,9 +469,9 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Done]) -> Violated
     let state = |holds: &[(Option<i64>, Option<Event>)]| {
         let each = bound.watched.iter().zip(holds).map(|(watched, (value, since))| {
             let value = value.map_or_else(|| "?".to_owned(), |value| value.to_string());
-            let since = match (since, watched.known) {
+            let since = match (since, watched.from) {
                 (Some(event), _) => format!("{} at {}", who(event), names.location(event.loc)),
-                (None, Known::Assumed) => "assumed to start so".to_owned(),
+                (None, InitialFrom::Assumed) => "assumed to start so".to_owned(),
                 (None, _) => "as it started".to_owned(),
             };
             format!("{} = {value} ({since})", watched.name)
@@ -527,7 +520,7 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Done]) -> Violated
                 format!("what {} wrote at {}", who(&writer), names.location(writer.loc))
             }
         };
-        let place = event_place(trace, Role::Violation, event.id);
+        let place = Place::of_event(trace, Role::Violation, event.id);
         let what = format!("{}'s {} {} at {}", who(event), place.op, place.object, names.location(event.loc));
         text.push_str(&format!(
             " {what} sees {sees}, not what it saw in the recorded run: {} stops there, as what it does next is not known.",
@@ -536,14 +529,14 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Done]) -> Violated
     }
     let complete = way.event.is_none();
     let assumes: Vec<String> = match judged(bound, run, complete, Assume::Nothing) {
-        Outcome::Broken(_) => Vec::new(),
+        Ruling::Broken(_) => Vec::new(),
         _ => bound.assumed().map(|watched| watched.name.clone()).collect(),
     };
     if !assumes.is_empty() {
         text.push_str(&format!(" This rests on {} starting at 0, which the trace does not show.", assumes.join(", ")));
     }
     let saw: Vec<EventId> = saw.iter().map(|event| event.id).collect();
-    let declared = bound.watched.iter().filter(|watched| watched.known == Known::Declared);
+    let declared = bound.watched.iter().filter(|watched| watched.from == InitialFrom::Declared);
     let initial: String = declared.map(|one| format!("initial \"{}\" = {};\n", one.name, one.initial)).collect();
     let (name, says) = (bound.property.name.clone(), bound.property.text.clone());
     let source = format!("{initial}property {name}: {says}\n");

@@ -1,10 +1,11 @@
 //! Races: conflicting accesses of different threads, not both atomic, that can be next at the same time.
 
 use crate::ask::{Asker, Gathered};
-use crate::finding::{BugKind, Flags};
+use crate::bug::{Bug, BugKind, Place, Role};
+use crate::finding::Flags;
 use crate::pane::Pane;
 use portent_order::Goal;
-use portent_trace::{EventId, Op, VarId};
+use portent_trace::{EventId, Op, Trace, VarId};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -34,6 +35,17 @@ pub(crate) fn examine(pane: &Pane<'_, '_>, asker: &mut Asker<'_, '_, '_>) {
     asker.swept(BugKind::Race, if finished { owned } else { examined.into() }, examined);
     undecided.iter().for_each(|goal| asker.undecided(goal));
     asker.keep(found);
+}
+
+/// The two accesses.
+pub(crate) fn places(trace: &Trace, first: EventId, second: EventId) -> [Place; 2] {
+    [Place::of_event(trace, Role::First, first), Place::of_event(trace, Role::Second, second)]
+}
+
+/// A race of two accesses.
+pub(crate) fn bug(trace: &Trace, first: EventId, second: EventId) -> Bug {
+    let [first, second] = places(trace, first, second);
+    Bug::Race { first, second }
 }
 
 /// Accesses of one variable: plain reads, plain writes, atomic reads, atomic writes.

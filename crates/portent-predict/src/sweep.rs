@@ -4,8 +4,9 @@
 //! number of threads.
 
 use crate::ask::{Asker, Group, Outcome};
+use crate::bug::BugKind;
 use crate::facts::Facts;
-use crate::finding::{BugKind, Flags, Why};
+use crate::finding::{Flags, Why};
 use crate::hb::{self, Hindsight, Rear};
 use crate::key::Key;
 use crate::pane::Pane;

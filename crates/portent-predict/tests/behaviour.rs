@@ -29,7 +29,7 @@ fn races_at_the_same_pair_of_locations_are_one_finding() {
     let found = run(text, &only(BugKind::Race)).findings;
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].instances, found[0].instances_exact), (2, true));
-    assert_eq!(found[0].places.iter().map(|p| p.event.unwrap()).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(found[0].places().iter().map(|p| p.event.unwrap()).collect::<Vec<_>>(), [0, 2]);
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn a_relaxed_flag_is_reported_as_observed_without_a_witness() {
 fn the_three_shapes_of_nondeterminism_are_told_apart() {
     let shapes = |text: &str| {
         let found = run(text, &only(BugKind::Nondeterminism)).findings;
-        let reads = found.into_iter().filter(|f| f.places[0].event.is_some());
-        reads.map(|f| (f.places[2].event, f.witness_type.unwrap())).collect::<Vec<_>>()
+        let reads = found.into_iter().filter(|f| f.places()[0].event.is_some());
+        reads.map(|f| (f.places()[2].event, f.bug.witness_type().unwrap())).collect::<Vec<_>>()
     };
     // The read can see INIT, and the write comes later.
     assert_eq!(shapes("T1|w(x)\nT2|r(x)\n"), [(None, WitnessType::ReadBeforeWrite)]);
@@ -71,7 +71,7 @@ fn equal_values_and_common_locks_are_flagged() {
     let text =
         "T1|acq(l)\nT1|w(x)|1|7\nT1|rel(l)\nT3|acq(l)\nT3|w(x)|2|7\nT3|rel(l)\nT2|acq(l)\nT2|r(x)|3|7\nT2|rel(l)\n";
     let found = run(text, &only(BugKind::Nondeterminism)).findings;
-    let other = found.iter().find(|f| f.places[0].event == Some(7) && f.places[2].event == Some(1)).unwrap();
+    let other = found.iter().find(|f| f.places()[0].event == Some(7) && f.places()[2].event == Some(1)).unwrap();
     assert_eq!(flags(other), ["same_value", "under_lock"]);
 }
 
@@ -92,7 +92,7 @@ fn the_five_patterns_are_named() {
     let pattern = |a, f, b| {
         let text = format!("T1|begin(b)\nT1|{a}(x)\nT1|{b}(x)\nT1|end(b)\nT2|{f}(x)\n");
         let options = Options { model: Model::Sync, ..only(BugKind::Atomicity) };
-        run(&text, &options).findings.first().and_then(|f| f.pattern)
+        run(&text, &options).findings.first().and_then(|f| Some(f.bug.pattern()?.name()))
     };
     assert_eq!(pattern("w", "r", "w"), Some("WRW"));
     assert_eq!(pattern("r", "w", "r"), Some("RWR"));
@@ -108,9 +108,9 @@ fn a_cycle_of_three_starts_at_its_lowest_event_and_each_waits_on_the_next() {
     let text = nest("T1", "a", "b") + &nest("T2", "c", "a") + &nest("T3", "b", "c");
     let found = run(&text, &only(BugKind::Deadlock)).findings;
     assert_eq!(found.len(), 1);
-    let places: Vec<_> = found[0].places.iter().map(|p| (p.event.unwrap(), p.object.as_str())).collect();
+    let places: Vec<_> = found[0].places().iter().map(|p| (p.event.unwrap(), p.object.as_str())).collect();
     assert_eq!(places, [(1, "b"), (9, "c"), (5, "a")]);
-    assert_eq!(found[0].form, Some(Form::Cycle));
+    assert_eq!(found[0].bug.form(), Form::Cycle);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn every_witness_passes_the_checker_on_a_larger_trace() {
     let trace = busy_trace();
     let options = Options { window: 400, kinds: vec![BugKind::Race, BugKind::Atomicity], ..Options::default() };
     for finding in predict(&trace, &options, &Control::default()).findings {
-        let (Some(goal), Some(witness)) = (&finding.goal, &finding.witness) else { continue };
+        let (Some(goal), Some(witness)) = (&finding.goal(), &finding.witness) else { continue };
         check(&trace, Model::Reads, goal, &witness.schedule).unwrap();
     }
 }

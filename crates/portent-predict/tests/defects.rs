@@ -28,7 +28,7 @@ fn finds(lines: &str, kind: BugKind, models: &[Model], expected: &[&str]) {
             let prediction = predict(&trace, &options, &Control::default());
             assert_eq!(prediction.errors, [] as [String; 0]);
             let places = |finding: &portent_predict::Finding| {
-                let names = finding.places.iter().map(|place| match place.location {
+                let names = finding.places().into_iter().map(|place| match place.location {
                     Some(loc) => trace.names().location(loc).to_string(),
                     None => place.op.to_owned(),
                 });

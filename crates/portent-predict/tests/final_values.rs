@@ -34,7 +34,7 @@ fn a_lost_update_breaks_what_must_hold_at_the_end() {
     assert_eq!((both.verdict, both.model), (PropertyVerdict::Broken, Model::Values));
     assert_eq!((bounded.verdict, bounded.model), (PropertyVerdict::Holds, Model::Values));
     let [finding] = &found.findings[..] else { panic!("{:?}", found.findings) };
-    let told = &finding.property.as_ref().unwrap().explanation;
+    let told = &finding.bug.violated().unwrap().explanation;
     assert!(told.contains("At the end: x = 1 (T2 at 6)"), "{told}");
 }
 

@@ -21,7 +21,7 @@ fn predicted(trace: &Trace, options: &Options) -> Prediction {
 
 fn found(prediction: &Prediction) -> Goals {
     let predicted = prediction.findings.iter().filter(|finding| finding.evidence == Evidence::Predicted);
-    predicted.filter_map(|finding| finding.goal.clone()).collect()
+    predicted.filter_map(|finding| finding.goal()).collect()
 }
 
 /// How many of the true goals were found, and how many of the others `incomplete` covers: all of them, or the law is broken.

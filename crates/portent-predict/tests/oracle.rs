@@ -54,9 +54,9 @@ fn predicted(trace: &Trace, model: Model, window: usize, jobs: usize) -> Predict
 fn answers(trace: &Trace, prediction: &Prediction) -> BTreeMap<&'static str, Tuples> {
     let mut all: BTreeMap<&'static str, Tuples> = Kind::ALL.into_iter().map(|k| (kind_key(k), Tuples::new())).collect();
     for finding in prediction.findings.iter().filter(|f| f.evidence == Evidence::Predicted) {
-        let goal = finding.goal.as_ref().unwrap();
-        let from_goal = tuple(trace, goal);
-        let mut shown: Vec<i64> = finding.places.iter().map(|p| p.event.map_or(-1, i64::from)).collect();
+        let goal = finding.goal().unwrap();
+        let from_goal = tuple(trace, &goal);
+        let mut shown: Vec<i64> = finding.places().iter().map(|p| p.event.map_or(-1, i64::from)).collect();
         match goal {
             Goal::Nondeterminism { .. } => drop(shown.remove(1)),
             Goal::FinalValue { .. } => drop(shown.drain(..2)),

@@ -40,8 +40,8 @@ fn behind(text: &str) -> Vec<String> {
     let (trace, found) = find(text, Model::Values);
     let tell = |finding: &Finding| {
         let at = |loc| trace.names().location(loc).to_string();
-        let places: Vec<String> = finding.places.iter().filter_map(|place| place.location.map(at)).collect();
-        format!("{} {}", finding.kind.name(), places.join(" "))
+        let places: Vec<String> = finding.places().iter().filter_map(|place| place.location.map(at)).collect();
+        format!("{} {}", finding.kind().name(), places.join(" "))
     };
     let mut told: Vec<String> = found.findings.iter().filter(|f| f.flags.needs_other_branch).map(tell).collect();
     told.sort();
@@ -51,7 +51,7 @@ fn behind(text: &str) -> Vec<String> {
 #[test]
 fn recipe_finds_the_race_behind_the_negated_branch() {
     let (trace, found) = find(FIG1, Model::Values);
-    let races: Vec<&Finding> = found.findings.iter().filter(|f| f.kind == BugKind::Race && f.object == "x").collect();
+    let races: Vec<&Finding> = found.findings.iter().filter(|f| f.kind() == BugKind::Race && f.object == "x").collect();
     let [plain, negated] = races[..] else { panic!("{races:#?}") };
     assert!(plain.other_branch.is_none(), "2/5 needs no other branch");
     let other = negated.other_branch.as_ref().unwrap();
@@ -59,11 +59,11 @@ fn recipe_finds_the_race_behind_the_negated_branch() {
     assert_eq!(trace.input_index(other.branch), 10);
     let told: Vec<_> = other.reads.iter().map(|read| (trace.input_index(read.read), read.was, read.is)).collect();
     assert_eq!(told, [(8, Some(5), Some(0)), (9, Some(2), Some(2))], "y = 0 takes it");
-    let location = |at: usize| trace.names().location(negated.places[at].location.unwrap()).to_string();
+    let location = |at: usize| trace.names().location(negated.places()[at].location.unwrap()).to_string();
     assert_eq!((location(0), location(1)), ("2".into(), "7".into()));
-    assert_eq!(negated.places[1].event, None, "nothing that was recorded");
+    assert_eq!(negated.places()[1].event, None, "nothing that was recorded");
     let witness = negated.witness.as_ref().unwrap();
-    portent_order::check(&other.trace, Model::Values, negated.goal.as_ref().unwrap(), &witness.schedule).unwrap();
+    portent_order::check(&other.trace, Model::Values, &negated.goal().unwrap(), &witness.schedule).unwrap();
 }
 
 #[test]
@@ -175,7 +175,8 @@ C|w(x)|31|4
 fn a_side_that_was_seen_elsewhere_is_taken_over() {
     let (trace, found) = find(TWICE, Model::Values);
     let behind: Vec<&Finding> = found.findings.iter().filter(|f| f.flags.needs_other_branch).collect();
-    let line = |finding: &Finding, at: usize| trace.names().location(finding.places[at].location.unwrap()).to_string();
+    let line =
+        |finding: &Finding, at: usize| trace.names().location(finding.places()[at].location.unwrap()).to_string();
     let mut told: Vec<(String, String)> = behind.iter().map(|f| (line(f, 0), line(f, 1))).collect();
     told.sort();
     // A in the branch: its read of x with main's write, and its writes of y with B's. (12/31 is a race without it.)

@@ -235,11 +235,11 @@ fn predicted(trace: &Trace, window: usize) -> (Pairs, usize) {
     let options = Options { kinds, model: Model::Reads, window, ..Options::default() };
     let prediction = predict(trace, &options, &Control::default());
     assert_eq!(prediction.errors, [] as [String; 0]);
-    let races = prediction.findings.iter().filter_map(|finding| match finding.goal {
+    let races = prediction.findings.iter().filter_map(|finding| match finding.goal() {
         Some(portent_order::Goal::Race { first, second }) => Some((first.index(), second.index())),
         _ => None,
     });
-    let deadlocks = prediction.findings.iter().filter(|finding| finding.kind == BugKind::Deadlock).count();
+    let deadlocks = prediction.findings.iter().filter(|finding| finding.kind() == BugKind::Deadlock).count();
     (races.collect(), deadlocks)
 }
 

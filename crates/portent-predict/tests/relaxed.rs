@@ -102,7 +102,7 @@ fn sorted([one, two]: [String; 2]) -> Places {
 }
 
 fn places(trace: &Trace, finding: &Finding) -> Places {
-    sorted([0, 1].map(|at| trace.names().location(finding.places[at].location.unwrap()).to_string()))
+    sorted([0, 1].map(|at| trace.names().location(finding.places()[at].location.unwrap()).to_string()))
 }
 
 /// Holds what is told of a trace against the definition, both ways; how many pairs of places only relaxed atomics order, and

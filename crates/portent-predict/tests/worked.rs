@@ -3,7 +3,7 @@
 use portent_order::{Model, brute};
 use portent_predict::lattice::{Bounds, draw::Drawing, explore, whole, whole_seen};
 use portent_predict::{Control, Prediction, PropertyOptions, PropertyVerdict, check_properties};
-use portent_spec::{Assume, Bound, Compiled, Outcome, Scope, evaluate, parse};
+use portent_spec::{Assume, Bound, Compiled, Ruling, Scope, evaluate, parse};
 use portent_trace::{Event, EventId, Trace};
 
 const LANDING: &str = "T2|w(permit)|l.c:1|0\nT1|w(permit)|l.c:2|1\nT1|r(permit)|l.c:3|1\nT1|w(landing)|l.c:4|1\n";
@@ -27,7 +27,7 @@ fn breaking_runs(trace: &Trace, source: &str) -> Vec<Vec<usize>> {
     let runs = brute::complete_runs(trace, Model::Reads);
     let breaks = |run: &&Vec<EventId>| {
         let events: Vec<Event> = run.iter().map(|&event| trace.event(event)).collect();
-        matches!(evaluate(&bound, &events, true, Assume::Zero), Outcome::Broken(_))
+        matches!(evaluate(&bound, &events, true, Assume::Zero), Ruling::Broken(_))
     };
     runs.iter().filter(breaks).map(|run| run.iter().map(|event| event.index()).collect()).collect()
 }
@@ -43,9 +43,9 @@ fn landing_has_3_runs_8_cuts_and_one_run_that_breaks_the_property() {
     let found = predict(&trace, source, 100);
     assert_eq!(found.findings.len(), 1);
     let finding = &found.findings[0];
-    assert_eq!(finding.places[0].role.name(), "violation");
-    assert_eq!(finding.places[0].event, Some(3));
-    let explanation = &finding.property.as_ref().unwrap().explanation;
+    assert_eq!(finding.places()[0].role.name(), "violation");
+    assert_eq!(finding.places()[0].event, Some(3));
+    let explanation = &finding.bug.violated().unwrap().explanation;
     assert!(
         explanation.starts_with("Step 4 of this order, T1's write landing = 1 at l.c:4, breaks it."),
         "{explanation}"
@@ -118,11 +118,11 @@ fn a_property_about_what_a_read_sees_held_though_the_read_could_see_the_initial_
     assert_eq!(found.properties[0].verdict, PropertyVerdict::Broken, "{}", found.properties[0].sentence);
     assert!(found.errors.is_empty(), "{:?}", found.errors);
     let finding = &found.findings[0];
-    assert_eq!((finding.places[0].event, finding.evidence.name()), (Some(1), "predicted"));
+    assert_eq!((finding.places()[0].event, finding.evidence.name()), (Some(1), "predicted"));
     let steps: Vec<(&str, u64)> =
         finding.witness.as_ref().unwrap().steps.iter().map(|s| (trace.names().thread(s.thread), s.events)).collect();
     assert_eq!(steps, [("T2", 1)]);
-    let explanation = &finding.property.as_ref().unwrap().explanation;
+    let explanation = &finding.bug.violated().unwrap().explanation;
     assert_eq!(
         explanation,
         "Step 1 of this order, T2's read x = 0 at a.c:2, breaks it. Before it: x = 0 (as it started). After it: x = 0 (as \
@@ -250,7 +250,7 @@ fn the_observed_run_is_kept_however_narrow_the_lattice() {
         let observed: Vec<Event> = trace.events().collect();
         let bounds = Bounds { width: 1, ..Bounds::of(Model::Reads) };
         let explored = explore(&trace, &mut monitor, &bounds, &|_| None);
-        if let Outcome::Broken(at) = evaluate(bound, &observed, true, Assume::Zero) {
+        if let Ruling::Broken(at) = evaluate(bound, &observed, true, Assume::Zero) {
             broken += 1;
             let event = observed.get(at).map(|event| event.id);
             assert!(explored.broken.iter().any(|way| way.event == event), "seed {seed}: {}", bound.property.text);
@@ -293,7 +293,7 @@ fn final_values_are_those_of_complete_runs() {
     assert_eq!(found.properties[0].verdict, PropertyVerdict::Holds, "{:?}", found.findings);
     let trace = Trace::from_std("T1|w(x)|1|4\nT2|w(x)|2|3\n").unwrap();
     let found = predict(&trace, "property p: final x == 3", 100);
-    assert_eq!((found.findings[0].places[0].op, found.findings[0].places[0].event), ("final", None));
+    assert_eq!((found.findings[0].places()[0].op, found.findings[0].places()[0].event), ("final", None));
 }
 
 #[test]

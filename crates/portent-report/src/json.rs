@@ -3,7 +3,7 @@
 use crate::report::{Report, Sourced, Spot, Story, Verdict};
 use crate::words::escaped_json;
 use portent_order::Model;
-use portent_predict::{Decisive, Incomplete, OtherBranch, PropertyTold};
+use portent_predict::{Bug, Decisive, Incomplete, OtherBranch, PropertyTold};
 use portent_trace::Trace;
 use serde::Serialize;
 
@@ -205,8 +205,11 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
     let finding = &story.finding;
     FindingJson {
         id: &finding.id,
-        kind: finding.kind.name(),
-        form: finding.form.map(|form| form.name()),
+        kind: finding.kind().name(),
+        form: match &finding.bug {
+            Bug::Deadlock(_) => Some(finding.bug.form().name()),
+            _ => None,
+        },
         verdict: story.verdict.name(),
         model: finding.model.map_or("hb", Model::name),
         object: &finding.object,
@@ -214,8 +217,8 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
         instances: finding.instances,
         instances_exact: finding.instances_exact,
         flags: finding.flags.names().collect(),
-        witness_type: finding.witness_type.map(|shape| shape.name()),
-        pattern: finding.pattern,
+        witness_type: finding.bug.witness_type().map(|shape| shape.name()),
+        pattern: finding.bug.pattern().map(|pattern| pattern.name()),
         round: story.round,
         why: &story.why,
         tsan: story.tsan.name(),
@@ -234,12 +237,12 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
             },
             showed: replayed.showed.as_deref(),
         }),
-        property: finding.property.as_ref().map(|property| ViolatedJson {
-            name: &property.name,
-            text: &property.text,
-            explanation: &property.explanation,
-            source: &property.source,
-            assumes: &property.assumes,
+        property: finding.bug.violated().map(|violated| ViolatedJson {
+            name: &violated.name,
+            text: &violated.text,
+            explanation: &violated.explanation,
+            source: &violated.source,
+            assumes: &violated.assumes,
         }),
         other_branch: finding.other_branch.as_ref().map(|other| branch(trace, other)),
     }

@@ -8,7 +8,7 @@ use portent_predict::BugKind;
 /// The whole document, with a line end.
 pub fn document(report: &Report) -> String {
     let mut kinds: Vec<BugKind> = report.settings.kinds.clone();
-    kinds.extend(report.stories.iter().map(|story| story.finding.kind));
+    kinds.extend(report.stories.iter().map(|story| story.finding.kind()));
     kinds.extend(report.incomplete.iter().map(|(_, entry)| entry.kind));
     kinds.sort_unstable();
     kinds.dedup();
@@ -25,7 +25,7 @@ pub fn document(report: &Report) -> String {
 
 /// The suite of a kind, with the numbers of cases, failures and skipped cases.
 fn suite(report: &Report, kind: BugKind) -> (String, [usize; 3]) {
-    let stories: Vec<&Story> = report.stories.iter().filter(|story| story.finding.kind == kind).collect();
+    let stories: Vec<&Story> = report.stories.iter().filter(|story| story.finding.kind() == kind).collect();
     let open = report.incomplete.iter().filter(|(_, entry)| entry.kind == kind);
     let name = kind.name();
     let mut cases = String::new();

@@ -1,32 +1,18 @@
 //! Finding one's way in a trace: which events a finding means, and what each thread did in which order.
 
-use portent_order::Goal;
-use portent_predict::{Finding, Place, Role};
+use portent_predict::{Bug, Deadlock, Finding, Place, Role};
 use portent_trace::{EventId, Meaning, ObjectClass, Op, ThreadId, Trace};
 
-/// The event that a place names.
-pub(crate) fn event_of(trace: &Trace, place: &Place) -> Option<EventId> {
-    let thread = place.thread?;
-    let events = trace.lowered(place.event?).map(EventId::new);
-    let same = |event: &EventId| trace.thread(*event) == thread && trace.op(*event).name() == place.op;
-    // A wide access has several events of one kind, each with a variable of its own.
-    let mut events = events.filter(same).peekable();
-    let first = events.peek().copied();
-    let named = |event: &EventId| trace.op(*event).variable().is_none_or(|x| trace.variable_name(x) == place.object);
-    events.find(named).or(first)
+/// The event of a place, if it is one of the recorded run.
+pub(crate) fn recorded(place: &Place) -> Option<EventId> {
+    place.event.and(place.kernel)
 }
 
 /// The events that a finding is about. A lost wake-up is also about the sleep, which is no place of its own.
 pub(crate) fn goal_events(trace: &Trace, finding: &Finding) -> Vec<(Role, EventId)> {
-    let mut events: Vec<(Role, EventId)> = match &finding.goal {
-        Some(Goal::Race { first, second }) => vec![(Role::First, *first), (Role::Second, *second)],
-        Some(Goal::Atomicity { first, remote, second }) => {
-            vec![(Role::First, *first), (Role::Remote, *remote), (Role::Second, *second)]
-        }
-        Some(Goal::Deadlock { waiting }) => waiting.iter().map(|&event| (Role::Waiting, event)).collect(),
-        _ => finding.places.iter().filter_map(|place| Some((place.role, event_of(trace, place)?))).collect(),
-    };
-    if let Some(Goal::LostWakeup { pairing }) = finding.goal {
+    let with_role = |place: &Place| Some((place.role, place.kernel?));
+    let mut events: Vec<(Role, EventId)> = finding.places().into_iter().filter_map(with_role).collect();
+    if let Bug::Deadlock(Deadlock::LostWakeup { pairing, .. }) = finding.bug {
         events.push((Role::Waiting, trace.pairings()[pairing.index()].sleep));
     }
     events

@@ -44,8 +44,8 @@ pub(crate) fn matters(run: &Run, story: &Story, tail: &[EventId]) -> BTreeMap<Ev
     let mut add = |event: EventId, matter: Matter| {
         found.entry(event).or_insert(matter);
     };
-    if let Some(property) = &story.finding.property {
-        property.saw.iter().for_each(|&event| add(event, Matter::Writer));
+    if let Some(violated) = story.finding.bug.violated() {
+        violated.saw.iter().for_each(|&event| add(event, Matter::Writer));
     }
     if let Some(other) = &story.finding.other_branch {
         add(other.branch, Matter::Branch);

@@ -8,7 +8,7 @@ use crate::suppress::Suppressions;
 use crate::{tsan, why};
 use portent_order::Model;
 use portent_predict::{
-    BugKind, Evidence, Finding, Form, Incomplete, MayRead, Prediction, PropertyTold, PropertyVerdict, Role, Why,
+    BugKind, Evidence, Finding, Incomplete, MayRead, Prediction, PropertyTold, PropertyVerdict, Role, Why,
 };
 use portent_trace::{EventId, LocId, ObjectClass, Trace};
 use std::collections::{BTreeMap, HashMap};
@@ -160,14 +160,7 @@ pub struct Story {
 impl Story {
     /// The kind in words, telling lost wake-ups from lock cycles.
     pub fn title(&self) -> &'static str {
-        match (self.finding.kind, self.finding.form) {
-            (BugKind::Race, _) => "data race",
-            (BugKind::Deadlock, Some(Form::LostWakeup)) => "lost wake-up",
-            (BugKind::Deadlock, _) => "deadlock",
-            (BugKind::Atomicity, _) => "atomicity violation",
-            (BugKind::Nondeterminism, _) => "nondeterminism",
-            (BugKind::Property, _) => "property violation",
-        }
+        self.finding.bug.form().words().title
     }
     /// Kind, object and places in a line.
     pub fn headline(&self) -> String {
@@ -287,7 +280,7 @@ impl Report {
             self.tell(other, of_branch, extras);
         }
         // Stable: within a kind, findings of earlier rounds come first, each round's in the order of the trace.
-        self.stories.sort_by_key(|story| (story.finding.kind, story.finding.form));
+        self.stories.sort_by_key(|story| story.finding.bug.form());
     }
 
     fn tell(&mut self, trace: Arc<Trace>, findings: Vec<Finding>, extras: &Extras) {
@@ -325,15 +318,15 @@ impl Report {
     ) -> Story {
         let trace = &*run.trace;
         let places: Vec<Spot> = finding
-            .places
-            .iter()
+            .places()
+            .into_iter()
             .map(|place| Spot {
                 role: place.role,
                 thread: place.thread.map(|thread| trace.names().thread(thread).to_owned()),
                 event: place.event,
                 op: place.op,
                 object: place.object.clone(),
-                value: crate::lookup::event_of(trace, place).and_then(|event| trace.value(event)),
+                value: crate::lookup::recorded(place).and_then(|event| trace.value(event)),
                 at: place.location.map(|loc| At::of(trace, loc)),
             })
             .collect();
@@ -382,7 +375,7 @@ impl Report {
 
     /// How many findings of a kind are reported, how many instances they have, and whether that is all of them.
     pub fn counts(&self, kind: BugKind) -> (u64, u64, bool) {
-        let of_kind = self.stories.iter().filter(|story| story.finding.kind == kind);
+        let of_kind = self.stories.iter().filter(|story| story.finding.kind() == kind);
         of_kind.fold((0, 0, true), |(findings, instances, exact), story| {
             (findings + 1, instances + story.finding.instances, exact && story.finding.instances_exact)
         })

@@ -10,82 +10,12 @@ use crate::report::{At, Report, Story, Verdict};
 use crate::scene::State;
 use crate::words::escaped_json;
 use portent_order::Model;
-use portent_predict::{BugKind, Form, Role};
+use portent_predict::{Form, Role, Severity, Words};
 use serde_json::{Value, json};
-
-/// A kind of finding, as a rule.
-struct Rule {
-    id: &'static str,
-    name: &'static str,
-    short: &'static str,
-    full: &'static str,
-    level: &'static str,
-}
-
-const RULES: [Rule; 6] = [
-    Rule {
-        id: "race",
-        name: "DataRace",
-        short: "Data race",
-        full: "Two threads can access the same memory at the same time, and at least one of them writes, without a common \
-               lock or atomic operation that orders them. In C and C++ this is undefined behaviour.",
-        level: "error",
-    },
-    Rule {
-        id: "deadlock",
-        name: "Deadlock",
-        short: "Deadlock",
-        full: "Threads can wait for each other's locks in a cycle. Take locks in the same order everywhere.",
-        level: "error",
-    },
-    Rule {
-        id: "lost_wakeup",
-        name: "LostWakeup",
-        short: "Lost wake-up",
-        full: "A notify can come before the sleep that it should end, and nobody else sends one. Change and test the \
-               condition under the lock that the wait releases.",
-        level: "error",
-    },
-    Rule {
-        id: "atomicity",
-        name: "AtomicityViolation",
-        short: "Atomicity violation",
-        full: "An access of another thread can come between two accesses that belong together, in a way that no serial \
-               order explains.",
-        level: "warning",
-    },
-    Rule {
-        id: "nondeterminism",
-        name: "Nondeterminism",
-        short: "Nondeterminism",
-        full: "A read, or the final value of a variable, depends on which thread comes first.",
-        level: "note",
-    },
-    Rule {
-        id: "property",
-        name: "PropertyViolation",
-        short: "Property violation",
-        full: "Some schedule of the threads breaks a property that was stated about values or events.",
-        level: "error",
-    },
-];
 
 /// The whole document, with a line end.
 pub fn document(report: &Report) -> Result<String, serde_json::Error> {
-    let rules: Vec<Value> = RULES
-        .iter()
-        .map(|rule| {
-            json!({
-                "id": rule.id,
-                "name": rule.name,
-                "shortDescription": { "text": rule.short },
-                "fullDescription": { "text": rule.full },
-                "help": { "text": rule.full },
-                "defaultConfiguration": { "level": rule.level },
-                "properties": { "tags": ["concurrency", rule.id], "precision": "very-high", "problem.severity": severity(rule.level) },
-            })
-        })
-        .collect();
+    let rules: Vec<Value> = Form::ALL.iter().map(|form| rule(form.words())).collect();
     let results: Vec<Value> = report.stories.iter().map(|story| result(report, story)).collect();
     let notifications: Vec<Value> = report
         .incomplete
@@ -124,25 +54,43 @@ pub fn document(report: &Report) -> Result<String, serde_json::Error> {
     Ok(escaped_json(&serde_json::to_string_pretty(&document)?) + "\n")
 }
 
-/// How a service that knows errors, warnings and recommendations ranks a level.
-fn severity(level: &str) -> &str {
-    if level == "note" { "recommendation" } else { level }
+/// What a form of bug is called, as a rule.
+fn rule(words: &Words) -> Value {
+    let level = level(words.severity);
+    // For services that know errors, warnings and recommendations.
+    let severity = if words.severity == Severity::Note { "recommendation" } else { level };
+    json!({
+        "id": words.rule,
+        "name": words.identifier,
+        "shortDescription": { "text": capital(words.title) },
+        "fullDescription": { "text": words.meaning },
+        "help": { "text": words.meaning },
+        "defaultConfiguration": { "level": level },
+        "properties": {
+            "tags": ["concurrency", words.rule],
+            "precision": "very-high",
+            "problem.severity": severity,
+        },
+    })
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
 }
 
 fn result(report: &Report, story: &Story) -> Value {
     let finding = &story.finding;
-    let rule = match (finding.kind, finding.form) {
-        (BugKind::Race, _) => 0,
-        (BugKind::Deadlock, Some(Form::LostWakeup)) => 2,
-        (BugKind::Deadlock, _) => 1,
-        (BugKind::Atomicity, _) => 3,
-        (BugKind::Nondeterminism, _) => 4,
-        (BugKind::Property, _) => 5,
-    };
-    let level = match &story.verdict {
-        Verdict::Unconfirmed(_) => "note",
-        Verdict::Confirmed if RULES[rule].level == "note" => "warning",
-        _ => RULES[rule].level,
+    let form = finding.bug.form();
+    let words = form.words();
+    let severity = match &story.verdict {
+        Verdict::Unconfirmed(_) => Severity::Note,
+        // What was seen is no mere remark.
+        Verdict::Confirmed => words.severity.min(Severity::Warning),
+        _ => words.severity,
     };
     // Initial and final values have no place of their own.
     let mut places: Vec<(String, &At)> = story
@@ -181,10 +129,10 @@ fn result(report: &Report, story: &Story) -> Value {
         .map(|(title, moments)| code_flow(report, title, moments))
         .collect();
     json!({
-        "ruleId": RULES[rule].id,
-        "ruleIndex": rule,
+        "ruleId": words.rule,
+        "ruleIndex": Form::ALL.iter().position(|other| *other == form),
         "kind": "fail",
-        "level": level,
+        "level": level(severity),
         "message": { "text": message },
         "locations": [location],
         "relatedLocations": related,

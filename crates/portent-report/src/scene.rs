@@ -5,7 +5,8 @@
 
 use crate::matter::{Matter, matters};
 use crate::report::{Run, Story};
-use portent_order::{Checker, Goal, Model, Numbers, Schedule};
+use portent_order::{Checker, Model, Numbers, Schedule};
+use portent_predict::{Bug, Deadlock};
 use portent_trace::{EventId, Op, Trace, VarId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -96,7 +97,7 @@ impl Scene {
                 lead,
                 before: (begin + dropped) as u64,
                 events: tail[dropped..].to_vec(),
-                pending: pending(trace, story),
+                pending: pending(story),
             };
         }
         scene
@@ -106,7 +107,7 @@ impl Scene {
     fn add_what_reads_see(&mut self, run: &Run, story: &Story, begin: usize, tail: &[EventId]) {
         let trace = &*run.trace;
         let order = Sequence { events: tail.to_vec(), ..Sequence::default() };
-        let watched = story.finding.property.iter().flat_map(|property| property.saw.iter().copied());
+        let watched = story.finding.bug.violated().into_iter().flat_map(|violated| violated.saw.iter().copied());
         let watched = story.goals.iter().map(|(_, event)| *event).chain(watched);
         for event in watched.filter(|event| trace.op(*event).reads()) {
             let Some(variable) = trace.op(event).variable() else { continue };
@@ -178,11 +179,15 @@ fn expand(run: &Run, schedule: &Schedule) -> (usize, Vec<EventId>) {
 }
 
 /// What is about to happen at the end of the breaking order.
-fn pending(trace: &Trace, story: &Story) -> Vec<(EventId, State)> {
-    match &story.finding.goal {
-        Some(Goal::Race { first, second }) => vec![(*first, State::Next), (*second, State::Next)],
-        Some(Goal::Deadlock { waiting }) => waiting.iter().map(|&event| (event, State::Waits)).collect(),
-        Some(Goal::LostWakeup { pairing }) => vec![(trace.pairings()[pairing.index()].wake, State::Never)],
-        _ => Vec::new(),
-    }
+fn pending(story: &Story) -> Vec<(EventId, State)> {
+    let state = match &story.finding.bug {
+        Bug::Race { .. } => State::Next,
+        Bug::Deadlock(Deadlock::Cycle { .. }) => State::Waits,
+        Bug::Deadlock(Deadlock::LostWakeup { waiting, .. }) => {
+            return waiting.kernel.into_iter().map(|wake| (wake, State::Never)).collect();
+        }
+        // All of their events happen.
+        Bug::Atomicity { .. } | Bug::Nondeterminism(_) | Bug::Property { .. } => return Vec::new(),
+    };
+    story.goals.iter().map(|&(_, event)| (event, state)).collect()
 }

@@ -6,7 +6,7 @@
 //! the finding; `file` may leave out leading directories.
 
 use crate::report::Story;
-use portent_predict::{BugKind, Form};
+use portent_predict::Form;
 
 /// A file of rules that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +45,6 @@ enum Key {
 }
 
 const KEYS: &str = "kind=, function=, file=, object= or id=, each followed by a pattern";
-const KINDS: [&str; 6] = ["race", "deadlock", "lost_wakeup", "atomicity", "nondeterminism", "property"];
 
 impl Suppressions {
     /// Reads rules from text.
@@ -82,8 +81,7 @@ impl Suppressions {
 impl Rule {
     fn covers(&self, story: &Story) -> bool {
         let of = |wanted: Key| self.conditions.iter().filter(move |(key, _)| *key == wanted).map(|(_, p)| p.as_str());
-        let form = story.finding.form.filter(|form| *form == Form::LostWakeup).map_or("", Form::name);
-        let kind = |p: &str| matches(p, BugKind::name(story.finding.kind)) || p == form;
+        let kind = |p: &str| matches(p, story.finding.kind().name()) || p == story.finding.bug.form().words().rule;
         let objects = || story.places.iter().map(|place| place.object.as_str()).chain([story.finding.object.as_str()]);
         let place = |function: &str, file: &str| {
             of(Key::Function).all(|p| matches(p, function)) && of(Key::File).all(|p| matches_path(p, file))
@@ -119,7 +117,7 @@ fn condition(word: &str, line: usize) -> Result<(Key, String), BadRule> {
     if pattern.is_empty() {
         return Err(bad(format!("{word:?} has no pattern"), "a name, in which * stands for any text"));
     }
-    if key == Key::Kind && !KINDS.iter().any(|kind| matches(pattern, kind)) {
+    if key == Key::Kind && !Form::ALL.iter().any(|form| matches(pattern, form.words().rule)) {
         let expected = "race, deadlock, lost_wakeup, atomicity, nondeterminism or property";
         return Err(bad(format!("no kind of finding is called {pattern:?}"), expected));
     }

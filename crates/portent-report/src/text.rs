@@ -82,9 +82,9 @@ fn leader(stories: &[Story], at: usize) -> usize {
     let story = &stories[at].finding;
     let leads = |other: &Story| {
         other.finding.object == story.object
-            && matches!(other.finding.kind, BugKind::Race | BugKind::Atomicity | BugKind::Nondeterminism)
+            && matches!(other.finding.kind(), BugKind::Race | BugKind::Atomicity | BugKind::Nondeterminism)
     };
-    match story.kind {
+    match story.kind() {
         BugKind::Nondeterminism => stories[..at].iter().position(leads).unwrap_or(at),
         _ => at,
     }

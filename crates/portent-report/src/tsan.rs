@@ -3,9 +3,8 @@
 //! It keeps only the last few accesses of each address, so that it may in truth miss what is called seen here; what is
 //! called silent here it cannot see.
 
-use portent_order::Goal;
-use portent_predict::{BugKind, Finding, Form, hb};
-use portent_trace::{EventId, Trace, VarId};
+use portent_predict::{Bug, BugKind, Deadlock, Finding, Nondeterminism, Place, hb};
+use portent_trace::{Trace, VarId};
 use rustc_hash::FxHashSet;
 
 /// What ThreadSanitizer would say about the recorded run.
@@ -30,7 +29,7 @@ impl Tsan {
     }
     /// In a sentence, about a finding of this round.
     pub(crate) fn sentence(self, finding: &Finding, round: Option<u32>) -> &'static str {
-        match (self, finding.kind) {
+        match (self, finding.kind()) {
             (Tsan::Silent | Tsan::MayWarn, _) if finding.other_branch.is_some() => {
                 "would stay silent on this run, in which this code did not run."
             }
@@ -56,7 +55,7 @@ pub(crate) type Racy = FxHashSet<VarId>;
 /// Looks for races of the observed order, if any finding needs to know.
 pub(crate) fn racy_variables(trace: &Trace, findings: &[Finding]) -> Racy {
     let mut racy = Racy::default();
-    if findings.iter().any(|f| matches!(f.kind, BugKind::Atomicity | BugKind::Nondeterminism)) {
+    if findings.iter().any(|f| matches!(f.kind(), BugKind::Atomicity | BugKind::Nondeterminism)) {
         hb::detect(trace, |race| racy.extend(trace.op(race.first).variable()));
     }
     racy
@@ -66,21 +65,21 @@ pub(crate) fn racy_variables(trace: &Trace, findings: &[Finding]) -> Racy {
 ///
 /// A run of a later round is a replay. Had the recorded run the same race, it would have been found in the first round.
 pub(crate) fn verdict(trace: &Trace, finding: &Finding, racy: &Racy, round: Option<u32>) -> Tsan {
-    let of = |event: EventId| trace.op(event).variable();
-    let variable = match &finding.goal {
-        Some(Goal::Atomicity { first, .. }) => of(*first),
-        Some(Goal::Nondeterminism { read, .. }) => of(*read),
-        Some(Goal::FinalValue { variable, .. }) => Some(*variable),
-        _ => None,
+    let of = |place: &Place| place.kernel.and_then(|event| trace.op(event).variable());
+    let if_racy = |variable: Option<VarId>| match variable.is_some_and(|x| racy.contains(&x)) {
+        true => Tsan::Reports,
+        false => Tsan::Silent,
     };
-    match (finding.kind, finding.form) {
+    match &finding.bug {
         _ if finding.other_branch.is_some() => Tsan::Silent,
-        (BugKind::Race, _) if finding.flags.beyond_hb || is_later(round) => Tsan::Silent,
-        (BugKind::Race, _) => Tsan::Reports,
-        (BugKind::Deadlock, Some(Form::LostWakeup)) => Tsan::Silent,
-        (BugKind::Deadlock, _) => Tsan::MayWarn,
-        _ if variable.is_some_and(|x| racy.contains(&x)) => Tsan::Reports,
-        _ => Tsan::Silent,
+        Bug::Race { .. } if finding.flags.beyond_hb || is_later(round) => Tsan::Silent,
+        Bug::Race { .. } => Tsan::Reports,
+        Bug::Deadlock(Deadlock::LostWakeup { .. }) => Tsan::Silent,
+        Bug::Deadlock(Deadlock::Cycle { .. }) => Tsan::MayWarn,
+        Bug::Atomicity { first, .. } => if_racy(of(first)),
+        Bug::Nondeterminism(Nondeterminism::Read { read, .. }) => if_racy(of(read)),
+        Bug::Nondeterminism(Nondeterminism::FinalValue { variable, .. }) => if_racy(Some(*variable)),
+        Bug::Property { .. } => Tsan::Silent,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::circumstances::{Circumstances, Held};
 use crate::report::{At, Spot};
 use crate::words::list;
 use portent_order::Model;
-use portent_predict::{BugKind, Finding, Form, OtherBranch, Role};
+use portent_predict::{Bug, Deadlock, Finding, OtherBranch, Pattern, Role, Violated};
 use portent_trace::{EventId, Op, Trace};
 
 /// What a telling needs.
@@ -25,19 +25,23 @@ pub(crate) fn sentences(
     goals: &[(Role, EventId)],
 ) -> String {
     let teller = Teller { trace, circumstances, finding, places, goals };
-    let text = match (finding.kind, finding.form) {
-        (BugKind::Race, _) => teller.race(),
-        (BugKind::Deadlock, Some(Form::LostWakeup)) => teller.lost_wakeup(),
-        (BugKind::Deadlock, _) => teller.cycle(),
-        (BugKind::Atomicity, _) => teller.atomicity(),
-        (BugKind::Nondeterminism, _) => teller.nondeterminism(),
-        (BugKind::Property, _) => teller.property(),
+    let text = match &finding.bug {
+        Bug::Race { .. } => teller.race(),
+        Bug::Deadlock(Deadlock::LostWakeup { .. }) => teller.lost_wakeup(),
+        Bug::Deadlock(Deadlock::Cycle { .. }) => teller.cycle(),
+        Bug::Atomicity { pattern, .. } => teller.atomicity(*pattern),
+        Bug::Nondeterminism(_) => teller.nondeterminism(),
+        Bug::Property { violated, .. } => property(violated),
     };
     let text = match &finding.other_branch {
         Some(other) => format!("{text} {}", teller.other_branch(other)),
         None => text,
     };
     crate::words::line(&text)
+}
+
+fn property(violated: &Violated) -> String {
+    format!("{} says: {}. {}", violated.name, violated.text, violated.explanation)
 }
 
 impl Teller<'_> {
@@ -146,7 +150,7 @@ impl Teller<'_> {
         )
     }
 
-    fn atomicity(&self) -> String {
+    fn atomicity(&self, pattern: Pattern) -> String {
         let (a, b, x) = (self.who(0), self.who(1), &self.finding.object);
         let block = self.goals.first().and_then(|(_, event)| self.circumstances.of(*event).block);
         let name = block.map_or("", |begin| match self.trace.op(begin) {
@@ -154,26 +158,12 @@ impl Teller<'_> {
             _ => "",
         });
         let block = if name.is_empty() { "block".to_owned() } else { format!("block {name}") };
-        let consequence = match self.finding.pattern {
-            Some("RWR") => format!("The two reads of one block then see different values of {x}."),
-            Some("RWW") => {
-                format!("{a} then overwrites what {b} wrote, by a value that knows nothing of it: an update is lost.")
-            }
-            Some("WRW") => format!("{b} then reads a value that {a} had not finished with."),
-            Some("WWR") => format!("{a} then reads back what {b} wrote, not what it wrote itself."),
-            Some("WWW") => format!("What {b} wrote then disappears in the middle of {a}'s block."),
-            _ => "No serial order of the blocks explains that.".to_owned(),
-        };
+        let consequence = pattern.consequence(a, b, x);
         format!(
             "{b}'s {} of {x} can come between the two accesses of {a}'s atomic {block} ({}). {consequence}",
             self.places.get(1).map_or("access", |place| place.op),
-            self.finding.pattern.unwrap_or("")
+            pattern.name()
         )
-    }
-
-    fn property(&self) -> String {
-        let Some(property) = &self.finding.property else { return String::new() };
-        format!("{} says: {}. {}", property.name, property.text, property.explanation)
     }
 
     fn nondeterminism(&self) -> String {

@@ -1,7 +1,7 @@
 //! What is known from the runs so far: what they do, and what was told of them.
 
 use crate::run::Run;
-use portent_predict::{BugKind, Finding, Place};
+use portent_predict::{Bug, Finding, Nondeterminism, Place};
 use portent_trace::Trace;
 use std::collections::HashSet;
 
@@ -12,8 +12,32 @@ pub(super) struct History {
     behaviour: HashSet<(u16, String)>,
     /// Ids of findings that were told.
     findings: HashSet<String>,
-    /// Reads that could see another write: the object, and the places of read, writer and challenger.
-    reads: HashSet<(String, Vec<Option<String>>)>,
+    /// Reads and final values that could come from another write, and from which they came.
+    choices: HashSet<Choice>,
+}
+
+/// A read or a final value, the write that it came from, and one that it could come from, by their places.
+#[derive(PartialEq, Eq, Hash)]
+struct Choice {
+    object: String,
+    read: Option<String>,
+    writer: Option<String>,
+    challenger: Option<String>,
+}
+
+impl Choice {
+    fn of(trace: &Trace, finding: &Finding) -> Option<Choice> {
+        let Bug::Nondeterminism(
+            Nondeterminism::Read { read, writer, challenger, .. }
+            | Nondeterminism::FinalValue { end: read, writer, challenger, .. },
+        ) = &finding.bug
+        else {
+            return None;
+        };
+        let at = |place: &Place| place.location.map(|at| trace.names().location(at).to_string());
+        let object = finding.object.clone();
+        Some(Choice { object, read: at(read), writer: at(writer), challenger: at(challenger) })
+    }
 }
 
 impl History {
@@ -29,13 +53,8 @@ impl History {
 
     /// Findings were told.
     pub(super) fn tell(&mut self, trace: &Trace, findings: &[Finding]) {
-        for finding in findings {
-            self.findings.insert(finding.id.clone());
-            if finding.kind == BugKind::Nondeterminism {
-                let places = finding.places.iter().map(|place| location(trace, place)).collect();
-                self.reads.insert((finding.object.clone(), places));
-            }
-        }
+        self.findings.extend(findings.iter().map(|finding| finding.id.clone()));
+        self.choices.extend(findings.iter().filter_map(|finding| Choice::of(trace, finding)));
     }
 
     /// Whether a finding was told before.
@@ -46,12 +65,7 @@ impl History {
     /// Whether a finding only leads back: a read that saw one write and could see another was told before, from a run in
     /// which it saw the other.
     pub(super) fn is_reverse(&self, trace: &Trace, finding: &Finding) -> bool {
-        let [read, writer, challenger] = &finding.places[..] else { return false };
-        let reverse = [read, challenger, writer].map(|place| location(trace, place)).into();
-        finding.kind == BugKind::Nondeterminism && self.reads.contains(&(finding.object.clone(), reverse))
+        let Some(Choice { object, read, writer, challenger }) = Choice::of(trace, finding) else { return false };
+        self.choices.contains(&Choice { object, read, writer: challenger, challenger: writer })
     }
-}
-
-fn location(trace: &Trace, place: &Place) -> Option<String> {
-    place.location.map(|at| trace.names().location(at).to_string())
 }

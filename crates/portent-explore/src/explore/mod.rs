@@ -51,6 +51,14 @@ pub struct Options {
 }
 
 impl Options {
+    /// Runs that are recorded, unless said otherwise.
+    pub const RUNS: u32 = 1;
+    /// Rounds, unless said otherwise.
+    pub const ROUNDS: u32 = 2;
+    /// Replays of each finding, unless said otherwise.
+    pub const TIMES: u32 = 3;
+    /// The time for one run of the program, unless said otherwise.
+    pub const TIMEOUT: Duration = Duration::from_secs(60);
     /// The default model, which has no false alarms, and the optimistic one.
     pub const MODELS: [Model; 2] = [Model::Reads, Model::Sync];
     /// The time for everything, unless said otherwise.
@@ -67,11 +75,11 @@ impl Default for Options {
             properties: None,
             width: portent_predict::lattice::Bounds::WIDTH,
             functions: Box::new(|| FunctionBlocks::BelowRoots),
-            runs: 1,
-            rounds: 2,
-            times: 3,
+            runs: Self::RUNS,
+            rounds: Self::ROUNDS,
+            times: Self::TIMES,
             budget: Self::BUDGET,
-            timeout: Duration::from_secs(60),
+            timeout: Self::TIMEOUT,
         }
     }
 }
@@ -304,8 +312,8 @@ impl Explorer<'_> {
 /// Leaves out what was not shown, and properties of which that leaves nothing.
 fn keep_only(prediction: &mut Prediction, is_shown: impl Fn(&Finding) -> bool) {
     prediction.findings.retain(is_shown);
-    let broken: HashSet<&str> =
-        prediction.findings.iter().filter_map(|finding| finding.property.as_ref()).map(|p| &*p.name).collect();
+    let violated = prediction.findings.iter().filter_map(|finding| finding.bug.violated());
+    let broken: HashSet<&str> = violated.map(|violated| &*violated.name).collect();
     prediction.properties.retain(|told| broken.contains(told.name.as_str()));
 }
 

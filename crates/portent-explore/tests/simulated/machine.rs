@@ -60,7 +60,7 @@ enum Instruction {
 }
 
 /// A program that runs in this process.
-pub struct Simulated {
+pub(crate) struct Simulated {
     /// The instructions of each thread, with their lines.
     threads: Vec<Vec<(usize, Instruction)>>,
     runs: Cell<i64>,
@@ -68,7 +68,7 @@ pub struct Simulated {
 
 impl Simulated {
     /// Reads a program.
-    pub fn new(text: &str) -> Simulated {
+    pub(crate) fn new(text: &str) -> Simulated {
         let mut threads: Vec<Vec<(usize, Instruction)>> = vec![Vec::new()];
         let mut open = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
@@ -121,7 +121,7 @@ impl Simulated {
     }
 
     /// How often it was run.
-    pub fn runs(&self) -> i64 {
+    pub(crate) fn runs(&self) -> i64 {
         self.runs.get()
     }
 }
@@ -262,7 +262,7 @@ impl<'a> Machine<'a> {
         }
         let object = self.names.intern(op.class(), name.as_bytes()).expect("few names");
         let loc = self.names.intern_location(format!("sim.c:{line}").as_bytes()).expect("few places");
-        self.events.push(InputEvent { thread: ThreadId::new(thread as u32), op, object, value, loc });
+        self.events.push(InputEvent { thread: ThreadId::new(thread), op, object, value, loc });
     }
 
     /// Follows the schedule of a plan, if there is one; where that is not possible.

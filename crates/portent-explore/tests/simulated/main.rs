@@ -102,9 +102,9 @@ fn a_race_is_found_and_seen_in_every_replay() {
     let exploration = explored(LOST_UPDATE, &options(&[BugKind::Race]));
     let told = told(&exploration);
     assert!(!told.is_empty());
-    for (run, model, finding, replayed) in told {
-        assert_eq!((run, model), (RunId { round: 1, number: 0 }, Model::Reads));
-        assert_eq!(finding.object, "hits");
+    assert!(told.iter().any(|(_, model, ..)| *model == Model::Reads));
+    for (run, _, finding, replayed) in told {
+        assert_eq!((run, finding.object.as_str()), (RunId { round: 1, number: 0 }, "hits"));
         let replayed = replayed.unwrap();
         assert_eq!((replayed.hits, replayed.runs, &replayed.diverged), (3, 3, &None));
         let showed = replayed.showed.as_ref().unwrap();
@@ -118,7 +118,7 @@ fn a_deadlock_is_found_and_seen() {
     let exploration = explored(LOCK_ORDER, &options(&[BugKind::Deadlock]));
     let told = told(&exploration);
     let [(_, _, finding, Some(replayed))] = told[..] else { panic!("{told:?}") };
-    assert_eq!((finding.kind, replayed.hits), (BugKind::Deadlock, 3));
+    assert_eq!((finding.kind(), replayed.hits), (BugKind::Deadlock, 3));
     let showed = replayed.showed.as_ref().unwrap();
     assert!(showed.contains("T1 waits at sim.c:3; T2 waits at sim.c:8"), "{showed}");
     assert!(showed.contains("the program came to a deadlock"), "{showed}");
@@ -128,7 +128,7 @@ fn a_deadlock_is_found_and_seen() {
 fn a_bug_behind_a_branch_is_reached_in_round_2() {
     let exploration = explored(BEHIND_A_BRANCH, &options(&[BugKind::Race, BugKind::Nondeterminism]));
     let told = told(&exploration);
-    let races: Vec<_> = told.iter().filter(|(_, _, finding, _)| finding.kind == BugKind::Race).collect();
+    let races: Vec<_> = told.iter().filter(|(_, _, finding, _)| finding.kind() == BugKind::Race).collect();
     let [(run, _, race, Some(replayed))] = races[..] else { panic!("{told:?}") };
     assert_eq!((run.round, race.object.as_str(), replayed.hits), (2, "secret", 3));
     let one_round = explored(BEHIND_A_BRANCH, &Options { rounds: 1, ..options(&[BugKind::Race]) });
@@ -145,7 +145,7 @@ fn what_only_the_optimistic_model_says_is_told_only_if_it_is_seen() {
         Event::Predicted { model: Model::Sync, prediction, .. } => {
             guesses.extend(prediction.findings.iter().map(|finding| finding.object.clone()));
         }
-        Event::ReplaySeen { replay, .. } => misses += usize::from(!replay.hit && replay.diverged.is_some()),
+        Event::ReplaySeen { replay, .. } => misses += usize::from(!replay.hit),
         _ => {}
     };
     let program = Simulated::new(HANDED_OVER);
@@ -169,7 +169,7 @@ thread
     let exploration = explored(program, &options);
     let told = told(&exploration);
     let [(_, _, finding, Some(replayed))] = told[..] else { panic!("{told:?}") };
-    assert_eq!((finding.kind, replayed.hits), (BugKind::Property, 3));
+    assert_eq!((finding.kind(), replayed.hits), (BugKind::Property, 3));
     assert!(replayed.showed.as_ref().unwrap().starts_with("told_later is broken by T2"), "{replayed:?}");
 }
 

@@ -13,8 +13,9 @@
 use super::happened::observed;
 use super::instances::collect;
 use super::{Candidate, Figures, candidates_until};
+use crate::bug::BugKind;
 use crate::causal::{Answer, Ask, Audit, Audited, Causal};
-use crate::finding::{BugKind, Incomplete, Status, Why, places, whereabouts};
+use crate::finding::{Incomplete, Status, Why, places, whereabouts};
 use crate::key::Key;
 use crate::predict::Options;
 use crate::spread::spread;

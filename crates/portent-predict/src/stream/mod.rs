@@ -30,7 +30,7 @@ pub use confirm::Streamed;
 pub(crate) use confirm::Tier;
 pub(crate) use standing::Touch;
 
-use crate::finding::BugKind;
+use crate::bug::BugKind;
 use accesses::{Accesses, Around, Wanted};
 use clocks::{Clocks, Early};
 use cycles::Cycles;

@@ -278,7 +278,7 @@ pub(crate) fn execute(input: &Input, model: Model, finding: &Finding) -> Outcome
 }
 
 fn place(finding: &Finding, role: Role) -> Option<usize> {
-    let place = finding.places.iter().find(|place| place.role == role)?;
+    let place = finding.places().into_iter().find(|place| place.role == role)?;
     place.event.map(|event| event as usize)
 }
 
@@ -375,7 +375,7 @@ impl Run<'_> {
         self.forbidden(i).map_err(said)?;
         if let Err(why) = self.misread(i) {
             let is = |role| place(finding, role) == Some(i);
-            let free = match finding.kind {
+            let free = match finding.kind() {
                 BugKind::Nondeterminism => is(Role::Read),
                 BugKind::Atomicity => is(Role::Remote) || is(Role::Second),
                 BugKind::Property => true,
@@ -384,7 +384,7 @@ impl Run<'_> {
             ensure(free, &said(why))?;
             self.stopped[thread] = true;
         }
-        if finding.kind == BugKind::Nondeterminism && place(finding, Role::Read) == Some(i) {
+        if finding.kind() == BugKind::Nondeterminism && place(finding, Role::Read) == Some(i) {
             let challenger = place(finding, Role::Challenger);
             let news = self.would_see(i).into_iter().zip(&self.input.saw[i]).filter(|(now, saw)| now != *saw);
             ensure(news.into_iter().any(|(now, _)| now == challenger), &said("it does not see the challenger".into()))?;
@@ -448,7 +448,7 @@ impl Run<'_> {
         let at = |role| place(finding, role).ok_or("a place has no event");
         let thread = |i: usize| self.input.events[i].thread.index();
         let is_next = |i: usize| self.next(thread(i)) == Some(i);
-        match finding.kind {
+        match finding.kind() {
             BugKind::Race => {
                 for i in [at(Role::First)?, at(Role::Second)?] {
                     ensure(is_next(i), "an access of the race is not next")?;
@@ -456,11 +456,11 @@ impl Run<'_> {
                 }
                 Ok(())
             }
-            BugKind::Deadlock if finding.form == Some(Form::LostWakeup) => {
+            BugKind::Deadlock if finding.bug.form() == Form::LostWakeup => {
                 self.is_lost(at(Role::Waiting)?, at(Role::Notify)?)
             }
             BugKind::Deadlock => {
-                let waiting: Vec<usize> = finding.places.iter().filter_map(|p| Some(p.event? as usize)).collect();
+                let waiting: Vec<usize> = finding.places().iter().filter_map(|p| Some(p.event? as usize)).collect();
                 for (k, &i) in waiting.iter().enumerate() {
                     ensure(is_next(i), "a thread of the cycle is not at its lock")?;
                     let (event, holder) = (self.input.events[i], thread(waiting[(k + 1) % waiting.len()]));
@@ -489,7 +489,7 @@ impl Run<'_> {
             },
             BugKind::Property => match place(finding, Role::Violation) {
                 // A join is also the end of the thread that it waits for.
-                Some(i) if finding.places[0].thread.is_some_and(|t| t.index() != thread(i)) => {
+                Some(i) if finding.places()[0].thread.is_some_and(|t| t.index() != thread(i)) => {
                     ensure(self.next(self.input.events[i].object as usize).is_none(), "the thread has not ended")
                 }
                 // A thread starts with its first event; passing a once begins with its lock. Both may have to wait then.

@@ -40,13 +40,13 @@ impl Tally {
     ) {
         // On the other side of a branch are events that the input does not have.
         for finding in findings.iter().filter(|f| f.witness.is_some() && !f.flags.needs_other_branch) {
-            *self.witnesses.entry(finding.form.map_or(finding.kind.name(), |form| form.name())).or_default() += 1;
+            *self.witnesses.entry(finding.bug.form().name()).or_default() += 1;
             if let Err(why) = execute(input, model, finding) {
                 self.refused += 1;
                 let steps = &finding.witness.as_ref().unwrap().steps;
                 let steps: Vec<_> = steps.iter().map(|s| (trace.names().thread(s.thread), s.events)).collect();
                 self.first.get_or_insert_with(|| {
-                    let places: Vec<_> = finding.places.iter().map(|p| (p.role, p.event)).collect();
+                    let places: Vec<_> = finding.places().iter().map(|p| (p.role, p.event)).collect();
                     format!("{name} in {model}: {}\n{places:?}\n{steps:?}\n{why}\n{text}", finding.id)
                 });
             }

@@ -305,7 +305,7 @@ fn finding<'a>(
     };
     FindingData {
         id: &finding.id,
-        kind: finding.kind.name(),
+        kind: finding.kind().name(),
         title: story.title(),
         object: &finding.object,
         allocated: story.allocated.as_deref(),
@@ -320,7 +320,7 @@ fn finding<'a>(
         instances: finding.instances,
         exact: finding.instances_exact,
         flags: finding.flags.names().collect(),
-        pattern: finding.pattern,
+        pattern: finding.bug.pattern().map(|pattern| pattern.name()),
         why: &story.why,
         tsan: format!("ThreadSanitizer {}", story.tsan.sentence(finding, story.round)),
         command: story.command.as_deref(),

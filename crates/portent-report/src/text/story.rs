@@ -148,7 +148,7 @@ fn steps(report: &Report, story: &Story, witness: &portent_predict::Witness) -> 
     if witness.steps.len() > STEPS {
         steps.insert(0, "…".into());
     }
-    let shape = story.finding.witness_type.map_or_else(String::new, |shape| format!(", {}", shape.name()));
+    let shape = story.finding.bug.witness_type().map_or_else(String::new, |shape| format!(", {}", shape.name()));
     let list = if steps.is_empty() { String::new() } else { format!(": {}", steps.join(", ")) };
     let (events, switches) = (counted(witness.events(), "event"), counted(witness.switches() as u64, "switch"));
     format!("{events}, {switches}{shape}{list}")

@@ -41,7 +41,7 @@ pub(crate) fn shop_report() -> Report {
 /// What replays of the shop's findings may have shown: one seen, one not.
 pub(crate) fn replayed(report: &Report) -> Extras {
     let id = |kind: &str| {
-        let of_kind = report.stories.iter().find(|story| story.finding.kind.name() == kind);
+        let of_kind = report.stories.iter().find(|story| story.finding.kind().name() == kind);
         of_kind.unwrap().finding.id.clone()
     };
     let seen = Replayed { runs: 5, hits: 5, showed: Some("assertion `hits == 2' failed".into()), ..Default::default() };

@@ -111,7 +111,7 @@ fn later_rounds_add_what_is_new_and_keep_the_surer_verdict() {
 fn the_value_read_in_the_breaking_order_is_the_one_it_would_see_there() {
     let report = report("x", "T1|w(x)|1|5\nT2|w(x)|2|7\nT2|r(x)|3|7\n", &Extras::default());
     let story =
-        report.stories.iter().find(|s| s.finding.kind.name() == "nondeterminism" && s.places[0].event.is_some());
+        report.stories.iter().find(|s| s.finding.kind().name() == "nondeterminism" && s.places[0].event.is_some());
     let orders = report.orders(story.unwrap());
     let told = |moments: &[portent_report::Moment]| {
         let lines = moments.iter().map(|m| format!("{} {} {:?}", m.thread, m.what, m.value));

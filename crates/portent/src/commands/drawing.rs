@@ -22,9 +22,9 @@ pub(super) fn draw(
     if args.dot.is_none() && args.svg.is_none() {
         return Ok(());
     }
-    let violation = prediction.findings.iter().find(|finding| finding.kind == BugKind::Property);
+    let violation = prediction.findings.iter().find(|finding| finding.kind() == BugKind::Property);
     let model = violation.and_then(|finding| finding.model).unwrap_or(model);
-    let about = violation.and_then(|finding| finding.property.as_ref());
+    let about = violation.and_then(|finding| finding.bug.violated());
     let drawn = match about {
         Some(violated) => properties.iter().find(|bound| bound.property.name == violated.name),
         None => properties.first().filter(|_| properties.len() == 1),

@@ -3,12 +3,14 @@
 pub(crate) mod cc;
 #[cfg(target_os = "linux")]
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod convert;
 #[cfg(target_os = "linux")]
 pub(crate) mod demo;
 mod drawing;
 pub(crate) mod generate;
 pub(crate) mod knobs;
+pub(crate) mod man;
 pub(crate) mod predict;
 #[cfg(target_os = "linux")]
 pub(crate) mod record;

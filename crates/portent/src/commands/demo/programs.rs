@@ -75,7 +75,7 @@ impl Bug {
     /// The finding that shows it.
     pub(crate) fn shown<'a>(&self, report: &'a Report) -> Option<&'a Story> {
         report.stories.iter().find(|story| {
-            story.finding.kind == self.kind
+            story.finding.kind() == self.kind
                 && story.title() == self.title
                 && story.verdict == Verdict::Confirmed
                 && story.finding.model == Some(self.model)
