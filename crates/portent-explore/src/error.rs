@@ -1,4 +1,4 @@
-//! Why a program could not be built, run or replayed.
+//! Why a program could not be run.
 
 use portent_trace::TraceError;
 
@@ -28,12 +28,12 @@ pub enum Error {
 
 impl Error {
     /// Something that cannot be done as it was asked for.
-    pub(crate) fn refused(message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub fn refused(message: impl Into<String>, help: impl Into<String>) -> Self {
         Error::Refused { message: message.into(), help: help.into() }
     }
 
     /// A program that did not start.
-    pub(crate) fn not_started(message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub fn not_started(message: impl Into<String>, help: impl Into<String>) -> Self {
         Error::NotStarted { message: message.into(), help: help.into() }
     }
 }

@@ -95,11 +95,14 @@ impl std::fmt::Display for Schedule {
     }
 }
 
+/// Threads that recordings have room for.
+const MOST_THREADS: u32 = 1 << 14;
+
 /// The number of a thread of a recording: `T3`, or `T3:name` if the program named it.
-pub fn thread_number(name: &str) -> Option<u32> {
+pub(super) fn thread_number(name: &str) -> Option<u32> {
     let digits = name.split(':').next()?.strip_prefix('T')?;
     let number: u32 = digits.parse().ok()?;
-    ((number as usize) < portent_runtime::log::MAX_THREADS).then_some(number)
+    (number < MOST_THREADS).then_some(number)
 }
 
 #[cfg(test)]
