@@ -25,7 +25,7 @@
 //! - Lost wake-ups: who waits is the same as in `sync`.
 
 use crate::goal::{Goal, Kind, Model, Schedule, Writer};
-use portent_trace::symbolic::{ExprId, Outcome, Symbols};
+use portent_trace::symbolic::{Evaluated, ExprId, Symbols};
 use portent_trace::{EventId, LockId, Mode, Op, PairingId, Reach, ThreadId, Trace, VarId};
 use std::collections::{BTreeSet, HashSet};
 
@@ -379,9 +379,9 @@ impl<'t> Oracle<'t> {
             _ => None,
         };
         match symbols.dag().outcome(expr, &number) {
-            Outcome::Number(number) => Some(Held::Number(number)),
-            Outcome::Unknown => Some(Held::Spoiled),
-            Outcome::Nothing => None,
+            Evaluated::Number(number) => Some(Held::Number(number)),
+            Evaluated::Unknown => Some(Held::Spoiled),
+            Evaluated::Nothing => None,
         }
     }
 

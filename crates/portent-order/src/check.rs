@@ -5,7 +5,7 @@
 //! down in [`crate::brute`].
 
 use crate::goal::{Goal, Model, Schedule, Writer};
-use portent_trace::symbolic::Outcome;
+use portent_trace::symbolic::Evaluated;
 use portent_trace::{EventId, Mode, Op, Pairing, Reach, ThreadId, Trace, VarId};
 use std::collections::HashMap;
 
@@ -379,7 +379,7 @@ impl<'c, 't> Replay<'c, 't> {
             return Some("its thread has read something else".into());
         }
         let expr = symbols.written(event)?;
-        let nothing = symbols.dag().outcome(expr, &read) == Outcome::Nothing;
+        let nothing = symbols.dag().outcome(expr, &read) == Evaluated::Nothing;
         nothing.then(|| "what it writes would have no value".into())
     }
 

@@ -239,8 +239,40 @@ pub enum Verdict {
     Feasible(Schedule),
     /// No reordering does.
     Infeasible,
-    /// Not decided within the budget; the text says which budget.
-    Unknown(String),
+    /// Not decided.
+    Unknown(Unknown),
+}
+
+/// Why a question was not decided: what it would have taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unknown {
+    /// More events: some that it is about are not among those that the engine was given.
+    Window,
+    /// More conflicts of the search, or decisions that cost as much, than the effort for one question.
+    Conflicts,
+    /// More time: the deadline passed.
+    Deadline,
+    /// A better search: it proposed an order that it had ruled out already. A defect, should it ever happen.
+    Stalled,
+    /// Values: the question is about what variables hold, and the trace does not say enough about that.
+    Values,
+}
+
+impl Unknown {
+    /// What ran out, in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unknown::Window => "window",
+            Unknown::Conflicts | Unknown::Deadline | Unknown::Stalled => "budget",
+            Unknown::Values => "values",
+        }
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 impl fmt::Display for Model {

@@ -12,4 +12,4 @@ pub mod engine;
 mod goal;
 
 pub use check::{Checker, Executed, Numbers, Rejected, check};
-pub use goal::{Goal, Kind, Model, Run, Schedule, Verdict, Writer};
+pub use goal::{Goal, Kind, Model, Run, Schedule, Unknown, Verdict, Writer};

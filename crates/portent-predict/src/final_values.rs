@@ -7,7 +7,7 @@ use crate::facts::Facts;
 use crate::lattice::Broken;
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Model, Verdict};
-use portent_spec::{Assume, Bound, Outcome, evaluate};
+use portent_spec::{Assume, Bound, Ruling, evaluate};
 use portent_trace::{Event, EventId, VarId};
 
 /// Longer traces are not put into one window.
@@ -45,7 +45,7 @@ pub(crate) fn look(facts: &Facts<'_>, bound: &Bound, effort: Effort) -> Ending {
             write.map(|write| Event { value: *value, ..trace.event(write) })
         };
         let end: Vec<Event> = writes.iter().zip(values).filter_map(written).collect();
-        matches!(evaluate(bound, &end, true, Assume::Zero), Outcome::Broken(_))
+        matches!(evaluate(bound, &end, true, Assume::Zero), Ruling::Broken(_))
     };
     let view = View::whole(trace, Model::Values);
     match Engine::new(&view).decide_final(&variables, &mut is_bad, effort) {
@@ -54,6 +54,6 @@ pub(crate) fn look(facts: &Facts<'_>, bound: &Bound, effort: Effort) -> Ending {
             Err(why) => Ending::Open(format!("internal: {why}")),
         },
         Verdict::Infeasible => Ending::Good,
-        Verdict::Unknown(why) => Ending::Open(why),
+        Verdict::Unknown(why) => Ending::Open(why.to_string()),
     }
 }

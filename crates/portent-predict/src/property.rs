@@ -14,7 +14,7 @@ use crate::predict::{Control, Prediction};
 use crate::sweep::Stop;
 use portent_order::engine::Effort;
 use portent_order::{Executed, Model, Writer};
-use portent_spec::{Assume, Bound, Compiled, Known, Outcome, evaluate_changed};
+use portent_spec::{Assume, Bound, Compiled, InitialFrom, Ruling, evaluate_changed};
 use portent_trace::{Event, EventId, LocId, Op, Trace};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -409,7 +409,7 @@ struct Done {
 }
 
 /// What a property's definition says of a run.
-fn judged(bound: &Bound, run: &[Done], complete: bool, assume: Assume) -> Outcome {
+fn judged(bound: &Bound, run: &[Done], complete: bool, assume: Assume) -> Ruling {
     let events: Vec<Event> = run.iter().map(|done| done.event).collect();
     evaluate_changed(bound, &events, &|at| run[at].changed.is_some(), complete, assume)
 }
@@ -449,7 +449,7 @@ fn checked(facts: &Facts<'_>, bound: &Bound, model: Model, way: &Broken) -> Resu
     let complete = run.len() == trace.len() && run.iter().all(|done| done.changed.is_none());
     let expected = if way.event.is_some() { run.len() - 1 } else { run.len() };
     match judged(bound, &run, complete, Assume::Zero) {
-        Outcome::Broken(at) if at == expected && run.get(at).map(|done| done.event.id) == way.event => Ok(run),
+        Ruling::Broken(at) if at == expected && run.get(at).map(|done| done.event.id) == way.event => Ok(run),
         other => Err(format!("by definition, {other:?}")),
     }
 }
@@ -469,9 +469,9 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Done]) -> Violated
     let state = |holds: &[(Option<i64>, Option<Event>)]| {
         let each = bound.watched.iter().zip(holds).map(|(watched, (value, since))| {
             let value = value.map_or_else(|| "?".to_owned(), |value| value.to_string());
-            let since = match (since, watched.known) {
+            let since = match (since, watched.from) {
                 (Some(event), _) => format!("{} at {}", who(event), names.location(event.loc)),
-                (None, Known::Assumed) => "assumed to start so".to_owned(),
+                (None, InitialFrom::Assumed) => "assumed to start so".to_owned(),
                 (None, _) => "as it started".to_owned(),
             };
             format!("{} = {value} ({since})", watched.name)
@@ -529,14 +529,14 @@ fn explain(trace: &Trace, bound: &Bound, way: &Broken, run: &[Done]) -> Violated
     }
     let complete = way.event.is_none();
     let assumes: Vec<String> = match judged(bound, run, complete, Assume::Nothing) {
-        Outcome::Broken(_) => Vec::new(),
+        Ruling::Broken(_) => Vec::new(),
         _ => bound.assumed().map(|watched| watched.name.clone()).collect(),
     };
     if !assumes.is_empty() {
         text.push_str(&format!(" This rests on {} starting at 0, which the trace does not show.", assumes.join(", ")));
     }
     let saw: Vec<EventId> = saw.iter().map(|event| event.id).collect();
-    let declared = bound.watched.iter().filter(|watched| watched.known == Known::Declared);
+    let declared = bound.watched.iter().filter(|watched| watched.from == InitialFrom::Declared);
     let initial: String = declared.map(|one| format!("initial \"{}\" = {};\n", one.name, one.initial)).collect();
     let (name, says) = (bound.property.name.clone(), bound.property.text.clone());
     let source = format!("{initial}property {name}: {says}\n");

@@ -7,7 +7,7 @@ use portent_order::brute::{self, Word};
 use portent_order::{Checker, Executed, Model};
 use portent_predict::lattice::{Bounds, explore, follow, whole_seen};
 use portent_spec::generate::{random_property, random_read_property};
-use portent_spec::{Assume, Bound, Compiled, Outcome, Scope, evaluate_changed, parse};
+use portent_spec::{Assume, Bound, Compiled, Ruling, Scope, evaluate_changed, parse};
 use portent_trace::format::StdReader;
 use portent_trace::generate::{TinyShape, tiny, tiny_std};
 use portent_trace::{
@@ -31,7 +31,7 @@ struct Count {
 }
 
 /// What a run does to a property, by definition.
-fn judge(trace: &Trace, bound: &Bound, word: &Word) -> Outcome {
+fn judge(trace: &Trace, bound: &Bound, word: &Word) -> Ruling {
     let events: Vec<Event> = word.events.iter().map(|&event| trace.event(event)).collect();
     let complete = events.len() == trace.len() && word.changed.is_empty();
     evaluate_changed(bound, &events, &|at| word.changed.contains(&word.events[at]), complete, Assume::Zero)
@@ -56,9 +56,9 @@ fn truth(trace: &Trace, bound: &Bound, words: &[Word]) -> (BTreeSet<Option<Event
             continue;
         }
         match judge(trace, bound, word) {
-            Outcome::Broken(at) => drop(broken.insert(word.events.get(at).copied())),
-            Outcome::Unknown(_) => unknown = true,
-            Outcome::Holds => {}
+            Ruling::Broken(at) => drop(broken.insert(word.events.get(at).copied())),
+            Ruling::Unknown(_) => unknown = true,
+            Ruling::Holds => {}
         }
     }
     (broken, unknown)
@@ -91,7 +91,7 @@ fn compare(trace: &Trace, model: Model, words: &[Word], source: &str, story: &st
             assert_eq!(word.events, broken.events);
             let at = broken.event.map_or(executed.len(), |_| executed.len() - 1);
             let outcome = judge(trace, bound, &word);
-            assert_eq!(outcome, Outcome::Broken(at), "witness {executed:?}, {unreduced}, {model}\n{source}\n{story}");
+            assert_eq!(outcome, Ruling::Broken(at), "witness {executed:?}, {unreduced}, {model}\n{source}\n{story}");
         }
     }
     if !expected.is_empty() {
@@ -264,7 +264,7 @@ fn following_a_source_gives_the_same_and_forgets_what_is_behind() {
                 assert!(event.is_none() || run.events.last().copied() == *event, "seed {seed}");
                 let at = event.map_or(run.events.len(), |_| run.events.len() - 1);
                 let outcome = judge(&trace, bound, &run);
-                assert_eq!(outcome, Outcome::Broken(at), "seed {seed} {model}\n{source}\n{text}");
+                assert_eq!(outcome, Ruling::Broken(at), "seed {seed} {model}\n{source}\n{text}");
                 changed += usize::from(!run.changed.is_empty());
             }
             pairs += 1;

@@ -3,7 +3,7 @@
 use portent_order::{Model, brute};
 use portent_predict::lattice::{Bounds, draw::Drawing, explore, whole, whole_seen};
 use portent_predict::{Control, Prediction, PropertyOptions, PropertyVerdict, check_properties};
-use portent_spec::{Assume, Bound, Compiled, Outcome, Scope, evaluate, parse};
+use portent_spec::{Assume, Bound, Compiled, Ruling, Scope, evaluate, parse};
 use portent_trace::{Event, EventId, Trace};
 
 const LANDING: &str = "T2|w(permit)|l.c:1|0\nT1|w(permit)|l.c:2|1\nT1|r(permit)|l.c:3|1\nT1|w(landing)|l.c:4|1\n";
@@ -27,7 +27,7 @@ fn breaking_runs(trace: &Trace, source: &str) -> Vec<Vec<usize>> {
     let runs = brute::complete_runs(trace, Model::Reads);
     let breaks = |run: &&Vec<EventId>| {
         let events: Vec<Event> = run.iter().map(|&event| trace.event(event)).collect();
-        matches!(evaluate(&bound, &events, true, Assume::Zero), Outcome::Broken(_))
+        matches!(evaluate(&bound, &events, true, Assume::Zero), Ruling::Broken(_))
     };
     runs.iter().filter(breaks).map(|run| run.iter().map(|event| event.index()).collect()).collect()
 }
@@ -250,7 +250,7 @@ fn the_observed_run_is_kept_however_narrow_the_lattice() {
         let observed: Vec<Event> = trace.events().collect();
         let bounds = Bounds { width: 1, ..Bounds::of(Model::Reads) };
         let explored = explore(&trace, &mut monitor, &bounds, &|_| None);
-        if let Outcome::Broken(at) = evaluate(bound, &observed, true, Assume::Zero) {
+        if let Ruling::Broken(at) = evaluate(bound, &observed, true, Assume::Zero) {
             broken += 1;
             let event = observed.get(at).map(|event| event.id);
             assert!(explored.broken.iter().any(|way| way.event == event), "seed {seed}: {}", bound.property.text);

@@ -112,7 +112,7 @@ pub(crate) enum Meaning {
 
 /// Where an initial value is known from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum InitialFrom {
     /// The property file declares it.
     Declared,
     /// A read saw it.
@@ -131,7 +131,7 @@ pub struct Watched {
     /// What it holds before its first write.
     pub initial: i64,
     /// How that is known.
-    pub known: Known,
+    pub from: InitialFrom,
     /// The first write whose value is not known, if there is one.
     pub valueless: Option<EventId>,
 }
@@ -237,7 +237,7 @@ impl Bound {
                 variable,
                 name: text.clone(),
                 initial: declared.map_or(0, |one| one.value),
-                known: if declared.is_some() { Known::Declared } else { Known::Assumed },
+                from: if declared.is_some() { InitialFrom::Declared } else { InitialFrom::Assumed },
                 valueless: None,
             });
         }
@@ -267,9 +267,9 @@ impl Bound {
             } else if let Some(value) = event.value {
                 match last[slot] {
                     Some(write) if trace.value(write).is_none() => drop(self.inferred.insert(write, value)),
-                    None if self.watched[slot].known == Known::Assumed => {
+                    None if self.watched[slot].from == InitialFrom::Assumed => {
                         self.watched[slot].initial = value;
-                        self.watched[slot].known = Known::Read;
+                        self.watched[slot].from = InitialFrom::Read;
                     }
                     _ => {}
                 }
@@ -349,7 +349,7 @@ impl Bound {
 
     /// Variables whose initial value is taken to be 0 because nothing says otherwise.
     pub fn assumed(&self) -> impl Iterator<Item = &Watched> {
-        self.watched.iter().filter(|watched| watched.known == Known::Assumed)
+        self.watched.iter().filter(|watched| watched.from == InitialFrom::Assumed)
     }
     /// Whether the end of a complete run means something to the property.
     pub fn cares_about_end(&self) -> bool {

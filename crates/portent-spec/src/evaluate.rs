@@ -8,13 +8,13 @@
 //! against sequences: the time grows with the fourth power.)
 
 use crate::ast::{Body, EventAtom, Expr, Formula, Regex, Relation};
-use crate::bind::{Bound, Known};
+use crate::bind::{Bound, InitialFrom};
 use portent_trace::Event;
 use std::collections::HashMap;
 
 /// What a run does to a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Ruling {
     /// Nothing wrong.
     Holds,
     /// Not broken as far as values are known; at the event with this number some value was not known.
@@ -35,7 +35,7 @@ pub enum Assume {
 /// True, false or unknown.
 type Truth = Option<bool>;
 
-struct Run<'a> {
+struct Evaluator<'a> {
     bound: &'a Bound,
     /// The events that the property sees, with their numbers in the run.
     seen: Vec<(usize, &'a Event)>,
@@ -44,7 +44,7 @@ struct Run<'a> {
 }
 
 /// What `run` does to a property; `complete` says whether it is a complete run, whose end means something.
-pub fn evaluate(bound: &Bound, run: &[Event], complete: bool, assume: Assume) -> Outcome {
+pub fn evaluate(bound: &Bound, run: &[Event], complete: bool, assume: Assume) -> Ruling {
     evaluate_changed(bound, run, &|_| false, complete, assume)
 }
 
@@ -56,10 +56,10 @@ pub fn evaluate_changed(
     is_changed: &dyn Fn(usize) -> bool,
     complete: bool,
     assume: Assume,
-) -> Outcome {
+) -> Ruling {
     let seen: Vec<(usize, &Event)> = run.iter().enumerate().filter(|(_, event)| bound.sees(event)).collect();
-    let initial = bound.watched.iter().map(|watched| match (watched.known, assume) {
-        (Known::Assumed, Assume::Nothing) => None,
+    let initial = bound.watched.iter().map(|watched| match (watched.from, assume) {
+        (InitialFrom::Assumed, Assume::Nothing) => None,
         _ => Some(watched.initial),
     });
     let mut values: Vec<Vec<Option<i64>>> = vec![initial.collect()];
@@ -70,23 +70,23 @@ pub fn evaluate_changed(
         }
         values.push(now);
     }
-    let it = Run { bound, seen, values };
+    let it = Evaluator { bound, seen, values };
     match bound.body() {
         Body::Always(formula) => {
             let column = it.column(formula);
             let broken = (1..column.len()).find(|&i| column[i] == Some(false));
             let unknown = (1..column.len()).find(|&i| column[i].is_none());
             match (broken, unknown) {
-                (Some(i), _) => Outcome::Broken(it.seen[i - 1].0),
-                (None, Some(i)) => Outcome::Unknown(it.seen[i - 1].0),
-                (None, None) => Outcome::Holds,
+                (Some(i), _) => Ruling::Broken(it.seen[i - 1].0),
+                (None, Some(i)) => Ruling::Unknown(it.seen[i - 1].0),
+                (None, None) => Ruling::Holds,
             }
         }
-        Body::Final(_) if !complete => Outcome::Holds,
+        Body::Final(_) if !complete => Ruling::Holds,
         Body::Final(formula) => match it.column(formula).last().copied().flatten() {
-            Some(true) => Outcome::Holds,
-            Some(false) => Outcome::Broken(run.len()),
-            None => Outcome::Unknown(run.len()),
+            Some(true) => Ruling::Holds,
+            Some(false) => Ruling::Broken(run.len()),
+            None => Ruling::Unknown(run.len()),
         },
         Body::NeverSequence { regex, anchored } => it.sequence(regex, *anchored, complete, run.len()),
     }
@@ -133,7 +133,7 @@ fn looking_back(i: usize, start: impl Fn(usize) -> Truth, kept: impl Fn(usize) -
     found
 }
 
-impl Run<'_> {
+impl Evaluator<'_> {
     /// The truth of a formula at every moment.
     fn column(&self, formula: &Formula) -> Vec<Truth> {
         let moments = 0..self.values.len();
@@ -218,7 +218,7 @@ impl Run<'_> {
         i64::try_from(wide).ok()
     }
 
-    fn sequence(&self, regex: &Regex, anchored: bool, complete: bool, length: usize) -> Outcome {
+    fn sequence(&self, regex: &Regex, anchored: bool, complete: bool, length: usize) -> Ruling {
         let mut classes: Vec<&Formula> = Vec::new();
         regex.visit_classes(&mut |class| classes.push(class));
         let columns: HashMap<*const Formula, Vec<Truth>> =
@@ -236,10 +236,10 @@ impl Run<'_> {
             // The shortest part first: what breaks a property is mostly near.
             let from = if anchored { 0..1 } else { 0..to };
             if from.rev().any(|from| matcher.matches(regex, from, to)) {
-                return Outcome::Broken(if to > known { length } else { self.seen[to - 1].0 });
+                return Ruling::Broken(if to > known { length } else { self.seen[to - 1].0 });
             }
         }
-        lost.map_or(Outcome::Holds, |i| Outcome::Unknown(self.seen[i - 1].0))
+        lost.map_or(Ruling::Holds, |i| Ruling::Unknown(self.seen[i - 1].0))
     }
 }
 

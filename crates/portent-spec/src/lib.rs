@@ -30,12 +30,14 @@ mod evaluate;
 pub mod generate;
 mod lex;
 mod monitor;
+mod observed;
 mod parse;
 
 pub use ast::{Property, PropertyFile};
-pub use bind::{Bound, Known, Scope, Watched};
+pub use bind::{Bound, InitialFrom, Scope, Watched};
 pub use compile::{Compiled, TooLarge};
 pub use diagnostic::Diagnostic;
-pub use evaluate::{Assume, Outcome, evaluate, evaluate_changed};
+pub use evaluate::{Assume, Ruling, evaluate, evaluate_changed};
 pub use monitor::{Judgement, Letter, Monitor};
+pub use observed::broken_by;
 pub use parse::parse;

@@ -130,7 +130,7 @@ fn what_is_too_large_says_so() {
 
 #[test]
 fn start_and_end_are_changes_so_nothing_starts_or_ends_before_the_first_event() {
-    use portent_spec::{Assume, Judgement, Monitor, Outcome, evaluate};
+    use portent_spec::{Assume, Judgement, Monitor, Ruling, evaluate};
     let trace = Trace::from_std("T1|w(x)|1|0\nT1|w(x)|2|1\nT1|w(x)|3|0\n").unwrap();
     let run: Vec<portent_trace::Event> = trace.events().collect();
     // What the page, the definition and the monitor say of each: broken after how many events, if at all.
@@ -148,7 +148,7 @@ fn start_and_end_are_changes_so_nothing_starts_or_ends_before_the_first_event() 
         let file = parse(&format!("initial x = 0\nproperty p: {text}")).unwrap();
         let bound = &Bound::all(&file, &Scope::of(&trace)).unwrap()[0];
         let by_definition = evaluate(bound, &run, true, Assume::Zero);
-        assert_eq!(by_definition, expected.map_or(Outcome::Holds, |count| Outcome::Broken(count - 1)), "{text}");
+        assert_eq!(by_definition, expected.map_or(Ruling::Holds, |count| Ruling::Broken(count - 1)), "{text}");
         let mut monitor = Compiled::new(bound).unwrap();
         let mut state = vec![0; monitor.words()];
         monitor.start(&mut state);

@@ -40,6 +40,17 @@ pub enum Failure {
     },
 }
 
+impl From<portent_native::Error> for Failure {
+    fn from(error: portent_native::Error) -> Self {
+        use portent_native::Error;
+        match error {
+            Error::Trace(error) => Failure::Trace(error),
+            Error::Refused { message, help } => Failure::Usage { message, help },
+            Error::NotStarted { message, help } => Failure::NotStarted { message, help },
+        }
+    }
+}
+
 impl Failure {
     /// Wrong use of the command line.
     pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {

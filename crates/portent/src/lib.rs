@@ -3,15 +3,13 @@
 //! One module per command in `commands`; the command line itself is defined once, in `args`. Results go to
 //! standard output, everything else to standard error, and what the exit status says is [`ExitCode`].
 
-// Mapping a file is the one exception, in native/log_file.rs.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod args;
 mod commands;
 mod exit;
 mod failure;
 mod figures;
-mod native;
 mod reports;
 mod search;
 mod spec;
@@ -25,7 +23,7 @@ use args::{Arguments, Command};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use commands::knobs::Knobs;
-use native::compiler::Language;
+use portent_native::build::compiler::Language;
 use std::ffi::OsString;
 
 /// Runs the command line `arguments`, the first of which is the name of the program.

@@ -136,7 +136,7 @@ impl Engine<'_, '_> {
                     let triple = (event(first), event(remote), event(second));
                     match settled {
                         Settled::Order { .. } => answer(triple, Some(true)),
-                        Settled::OutOfBudget => answer(triple, None),
+                        Settled::Unknown(_) => answer(triple, None),
                         Settled::Impossible => self.try_free(triple, (remote, second), effort, answer),
                     }
                 }
@@ -166,7 +166,7 @@ impl Engine<'_, '_> {
                 }
                 match self.settle_alone(&target, effort) {
                     Settled::Order { .. } => answer(triple, Some(true)),
-                    Settled::OutOfBudget => answer(triple, None),
+                    Settled::Unknown(_) => answer(triple, None),
                     Settled::Impossible => {}
                 }
             }

@@ -13,7 +13,7 @@ use super::target::Target;
 use super::values::Sight;
 use super::window::{BASE, NONE, Node, Window};
 use batsat::Lit;
-use portent_trace::symbolic::Outcome;
+use portent_trace::symbolic::Evaluated;
 
 /// Orders and literals of which one must hold.
 type Alternatives = (Vec<(Node, Node)>, Vec<Lit>);
@@ -84,7 +84,7 @@ impl<'w, 't> Search<'w, 't> {
             let Some(x) = w.act[read as usize].read() else { continue };
             for writer in w.any_sources(read).into_iter().filter(|&writer| values.writes_as_traced(writer)) {
                 let traced = values.traced(w, x, writer);
-                if formula.code.outcome(|_| traced) != Outcome::Number(*outcome)
+                if formula.code.outcome(|_| traced) != Evaluated::Number(*outcome)
                     && let Some(&sees) = self.sources.get(&(writer, read))
                 {
                     self.clause(&[(z, event)], &[!sees]);

@@ -8,7 +8,7 @@ use super::symbolic::Held;
 use super::target::Target;
 use super::window::{BASE, Node};
 use super::{Effort, Engine};
-use crate::goal::Verdict;
+use crate::goal::{Unknown, Verdict};
 use batsat::Lit;
 use portent_trace::VarId;
 
@@ -24,7 +24,7 @@ impl Engine<'_, '_> {
         let told = w.values.as_ref().is_some_and(|values| w.trace.symbols().is_some() || !values.branches);
         if w.first > 0 || !w.reaches_the_end() || !told {
             self.tiers.unknown += 1;
-            return Verdict::Unknown(if told { "window" } else { "values" }.into());
+            return Verdict::Unknown(if told { Unknown::Window } else { Unknown::Values });
         }
         let mut target = Target::new(w);
         target.cut.clone_from(&target.stop);
@@ -43,9 +43,9 @@ impl Engine<'_, '_> {
                 self.tiers.searched += 1;
                 Verdict::Infeasible
             }
-            Found::OutOfBudget => {
+            Found::Unknown(why) => {
                 self.tiers.unknown += 1;
-                Verdict::Unknown("budget".into())
+                Verdict::Unknown(why)
             }
         }
     }

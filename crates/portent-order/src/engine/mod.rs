@@ -31,7 +31,7 @@ pub use atomicity::Triple;
 pub use reads::Answered;
 pub use slice::{Relaxed, Slice};
 
-use crate::goal::{Goal, Model, Schedule, Verdict};
+use crate::goal::{Goal, Model, Schedule, Unknown, Verdict};
 use guess::Guess;
 use portent_trace::{ThreadId, Trace};
 use saturate::{Mark, Saturation};
@@ -165,7 +165,7 @@ enum Settled {
         order: Vec<Node>,
     },
     Impossible,
-    OutOfBudget,
+    Unknown(Unknown),
 }
 
 impl<'v, 't> Engine<'v, 't> {
@@ -196,9 +196,9 @@ impl<'v, 't> Engine<'v, 't> {
         self.tiers.queries += 1;
         let Some(targets) = target::targets(self.window, goal) else {
             self.tiers.unknown += 1;
-            return Verdict::Unknown("window".into());
+            return Verdict::Unknown(Unknown::Window);
         };
-        let mut undecided = false;
+        let mut undecided = None;
         for target in &targets {
             let settled = match target.freed {
                 Some(update) => {
@@ -213,13 +213,10 @@ impl<'v, 't> Engine<'v, 't> {
             match settled {
                 Settled::Order { floor, order } => return Verdict::Feasible(self.schedule(target, &floor, &order)),
                 Settled::Impossible => {}
-                Settled::OutOfBudget => undecided = true,
+                Settled::Unknown(why) => undecided = Some(why),
             }
         }
-        if undecided {
-            return Verdict::Unknown("budget".into());
-        }
-        Verdict::Infeasible
+        undecided.map_or(Verdict::Infeasible, Verdict::Unknown)
     }
 
     /// Notes questions that a sweep passed over, because clocks alone settle them.
@@ -304,7 +301,7 @@ impl<'v, 't> Engine<'v, 't> {
             // What is easy to refute should not be guessed at for long.
             let short = Effort { conflicts: effort.conflicts / SHORT, ..effort };
             settled = match self.search(target, short) {
-                Found::OutOfBudget => guess.insist(target).map(|order| self.guessed(order)),
+                Found::Unknown(_) => guess.insist(target).map(|order| self.guessed(order)),
                 found => Some(self.searched(found)),
             };
         }
@@ -332,9 +329,9 @@ impl<'v, 't> Engine<'v, 't> {
                 self.tiers.searched += 1;
                 Settled::Impossible
             }
-            Found::OutOfBudget => {
+            Found::Unknown(why) => {
                 self.tiers.unknown += 1;
-                Settled::OutOfBudget
+                Settled::Unknown(why)
             }
         }
     }

@@ -104,7 +104,7 @@ impl Engine<'_, '_> {
                 };
                 match settled {
                     Settled::Order { .. } => answer(event(one), event(two), Some(true)),
-                    Settled::OutOfBudget => answer(event(one), event(two), None),
+                    Settled::Unknown(_) => answer(event(one), event(two), None),
                     Settled::Impossible => {}
                 }
             }

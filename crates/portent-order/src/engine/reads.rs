@@ -117,7 +117,7 @@ impl Engine<'_, '_> {
                 let event = w.event(writer);
                 match self.settle_from(&mark, &target, effort) {
                     Settled::Order { .. } => answer(event, Some(true)),
-                    Settled::OutOfBudget => answer(event, None),
+                    Settled::Unknown(_) => answer(event, None),
                     Settled::Impossible => {}
                 }
             }
@@ -166,7 +166,7 @@ impl Engine<'_, '_> {
             let writer = if writer == BASE { w.base_writer(x) } else { Writer::Event(event(writer)) };
             match settled {
                 Settled::Order { .. } => answer(event(read), writer, Some(true)),
-                Settled::OutOfBudget => answer(event(read), writer, None),
+                Settled::Unknown(_) => answer(event(read), writer, None),
                 Settled::Impossible => {}
             }
         };

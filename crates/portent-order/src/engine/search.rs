@@ -10,6 +10,7 @@ use super::symbolic::Course;
 use super::target::Target;
 use super::theory::{OrderTheory, Outcome};
 use super::window::{Act, BASE, NONE, Node, Window};
+use crate::goal::Unknown;
 use batsat::{Callbacks, Lit, Solver, SolverInterface, SolverOpts, Var, lbool};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -39,8 +40,11 @@ struct Gauge {
 }
 
 impl Gauge {
-    fn spent(&self) -> bool {
-        self.conflicts.get() > self.limit.get() || self.deadline.get().is_some_and(|end| Instant::now() > end)
+    fn spent(&self) -> Option<Unknown> {
+        if self.conflicts.get() > self.limit.get() {
+            return Some(Unknown::Conflicts);
+        }
+        self.deadline.get().is_some_and(|end| Instant::now() > end).then_some(Unknown::Deadline)
     }
 }
 
@@ -58,7 +62,7 @@ impl Callbacks for Watcher {
         if self.0.decisions.get().is_multiple_of(self.0.price) {
             self.0.conflicts.set(self.0.conflicts.get() + 1);
         }
-        self.0.spent()
+        self.0.spent().is_some()
     }
 }
 
@@ -86,7 +90,7 @@ pub(crate) enum Found {
     /// The events of the witness, in order.
     Order(Vec<Node>),
     Impossible,
-    OutOfBudget,
+    Unknown(Unknown),
 }
 
 pub(crate) struct Search<'w, 't> {
@@ -224,14 +228,15 @@ impl<'w, 't> Search<'w, 't> {
             if result == lbool::FALSE {
                 return Found::Impossible;
             }
-            if result != lbool::TRUE || self.gauge.spent() {
-                return Found::OutOfBudget;
+            let spent = self.gauge.spent();
+            if result != lbool::TRUE || spent.is_some() {
+                return Found::Unknown(spent.unwrap_or(Unknown::Stalled));
             }
             match std::mem::take(&mut self.theory.outcome) {
                 Outcome::Order(order) => {
                     match self.faults(target, &order) {
                         Some(true) => continue,
-                        Some(false) => return Found::OutOfBudget,
+                        Some(false) => return Found::Unknown(Unknown::Stalled),
                         None => {}
                     }
                     if let Some(order) = self.stay_asleep(target, &order) {
@@ -245,10 +250,10 @@ impl<'w, 't> Search<'w, 't> {
                 }
                 Outcome::Obstacles(obstacles) => {
                     if !self.make_new(obstacles) {
-                        return Found::OutOfBudget;
+                        return Found::Unknown(Unknown::Stalled);
                     }
                 }
-                Outcome::None => return Found::OutOfBudget,
+                Outcome::None => return Found::Unknown(Unknown::Stalled),
             }
         }
     }

@@ -9,7 +9,7 @@
 use super::formulas::{Formula, Formulas, Input};
 use super::values::Values;
 use super::window::{BASE, NONE, Node, Window};
-use portent_trace::symbolic::{Outcome, RecordedReads};
+use portent_trace::symbolic::{Evaluated, RecordedReads};
 use portent_trace::{EventId, Trace};
 use rustc_hash::FxHashSet;
 
@@ -261,9 +261,9 @@ impl<'w, 't> Course<'w, 't> {
 
     fn evaluate(&self, formula: &Formula) -> Option<Held> {
         match formula.code.outcome(|at| self.number(formula.inputs[at])) {
-            Outcome::Number(number) => Some(Held::Number(number)),
-            Outcome::Unknown => Some(Held::Spoiled),
-            Outcome::Nothing => None,
+            Evaluated::Number(number) => Some(Held::Number(number)),
+            Evaluated::Unknown => Some(Held::Spoiled),
+            Evaluated::Nothing => None,
         }
     }
 

@@ -54,11 +54,11 @@ struct Rows {
     function: Vec<Option<ByteArray>>,
     names: HashMap<(ObjectClass, u32), ByteArray>,
     ops: HashMap<u16, ByteArray>,
-    places: HashMap<u32, Place>,
+    locations: HashMap<u32, LocationCells>,
 }
 
 #[derive(Clone)]
-struct Place {
+struct LocationCells {
     text: ByteArray,
     file: Option<ByteArray>,
     line: Option<i64>,
@@ -158,19 +158,19 @@ impl Rows {
         };
         self.object.push(object);
         self.value.push(event.value);
-        let place = self.places.entry(event.loc.to_bits()).or_insert_with(|| {
+        let location = self.locations.entry(event.loc.to_bits()).or_insert_with(|| {
             let found = names.location(event.loc);
-            Place {
+            LocationCells {
                 text: text(found.to_string()),
                 file: found.file.map(text),
                 line: found.line.map(i64::from),
                 function: found.function.map(text),
             }
         });
-        self.location.push(place.text.clone());
-        self.file.push(place.file.clone());
-        self.line.push(place.line);
-        self.function.push(place.function.clone());
+        self.location.push(location.text.clone());
+        self.file.push(location.file.clone());
+        self.line.push(location.line);
+        self.function.push(location.function.clone());
     }
 
     fn name(&mut self, names: &Names, class: ObjectClass, id: u32) -> ByteArray {

@@ -104,7 +104,7 @@ pub(super) struct Round {
 
 /// How far a once object, a latch or a token has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum Phase {
     Fresh,
     Begun,
     Done,
@@ -135,9 +135,9 @@ pub(super) struct Machine {
     pub(super) round: Option<Round>,
     /// Count of each semaphore, once it is set.
     pub(super) semaphores: Vec<Option<u32>>,
-    pub(super) latches: Vec<Stage>,
-    pub(super) tokens: Vec<Stage>,
-    pub(super) onces: Vec<Stage>,
+    pub(super) latches: Vec<Phase>,
+    pub(super) tokens: Vec<Phase>,
+    pub(super) onces: Vec<Phase>,
 }
 
 impl Machine {
@@ -188,9 +188,9 @@ impl Machine {
             sleepers: Vec::new(),
             round: None,
             semaphores: vec![None; config.semaphores as usize],
-            latches: vec![Stage::Fresh; config.latches as usize],
-            tokens: vec![Stage::Fresh; config.tokens as usize],
-            onces: vec![Stage::Fresh; config.once as usize],
+            latches: vec![Phase::Fresh; config.latches as usize],
+            tokens: vec![Phase::Fresh; config.tokens as usize],
+            onces: vec![Phase::Fresh; config.once as usize],
             config,
         };
         let born = if machine.config.start == Start::Unforked { n } else { 1 };

@@ -3,7 +3,7 @@
 //! Each function makes one possible step on a random object, or says that there is none now.
 
 use super::FUNCTIONS;
-use super::machine::{Machine, Stage};
+use super::machine::{Machine, Phase};
 use super::policy::DEPTH;
 use crate::input::InputOp;
 
@@ -46,22 +46,22 @@ pub(super) fn use_semaphore(m: &mut Machine, t: u32) -> bool {
 
 pub(super) fn use_latch(m: &mut Machine, t: u32) -> bool {
     let f = m.random.below(m.config.latches);
-    if m.latches[f as usize] == Stage::Done && m.random.one_in(2) {
+    if m.latches[f as usize] == Phase::Done && m.random.one_in(2) {
         return m.emit(t, InputOp::LatchWait, f);
     }
-    m.latches[f as usize] = Stage::Done;
+    m.latches[f as usize] = Phase::Done;
     m.emit(t, InputOp::CountDown, f)
 }
 
 /// Sends a token until somebody has received it; from then on it can only be received.
 pub(super) fn use_token(m: &mut Machine, t: u32) -> bool {
     let k = m.random.below(m.config.tokens);
-    let stage = m.tokens[k as usize];
-    if stage == Stage::Done || (stage == Stage::Begun && m.random.one_in(2)) {
-        m.tokens[k as usize] = Stage::Done;
+    let phase = m.tokens[k as usize];
+    if phase == Phase::Done || (phase == Phase::Begun && m.random.one_in(2)) {
+        m.tokens[k as usize] = Phase::Done;
         return m.emit(t, InputOp::Receive, k);
     }
-    m.tokens[k as usize] = Stage::Begun;
+    m.tokens[k as usize] = Phase::Begun;
     m.emit(t, InputOp::Send, k)
 }
 
@@ -69,9 +69,9 @@ pub(super) fn use_once(m: &mut Machine, t: u32) -> bool {
     let o = m.random.below(m.config.once);
     let guard = m.config.locks + o;
     match m.onces[o as usize] {
-        Stage::Done => m.emit(t, InputOp::OncePass, guard),
-        Stage::Fresh if m.threads[t as usize].once.is_none() && m.slack() >= 2 => {
-            m.onces[o as usize] = Stage::Begun;
+        Phase::Done => m.emit(t, InputOp::OncePass, guard),
+        Phase::Fresh if m.threads[t as usize].once.is_none() && m.slack() >= 2 => {
+            m.onces[o as usize] = Phase::Begun;
             m.threads[t as usize].once = Some(o);
             m.debt += 1;
             m.emit(t, InputOp::OnceBegin, guard)
@@ -82,7 +82,7 @@ pub(super) fn use_once(m: &mut Machine, t: u32) -> bool {
 
 pub(super) fn end_once(m: &mut Machine, t: u32) -> bool {
     let Some(o) = m.threads[t as usize].once.take() else { return false };
-    m.onces[o as usize] = Stage::Done;
+    m.onces[o as usize] = Phase::Done;
     m.debt -= 1;
     m.emit(t, InputOp::OnceEnd, m.config.locks + o)
 }

@@ -8,7 +8,7 @@
 //! another, and a recording may lack a return. Then the block that ends first cuts the other: **what ends a block also ends
 //! every block that was begun inside it and is still open**. What would have ended those later ends nothing.
 
-use super::{Lowering, Step, check_defined};
+use super::{Incoming, Lowering, check_defined};
 use crate::error::{Malformed, Problem};
 use crate::event::Op;
 use crate::ids::BlockId;
@@ -56,56 +56,58 @@ impl Blocks {
 }
 
 impl Lowering {
-    fn blocks(&mut self, step: &Step<'_>) -> &mut Blocks {
-        &mut self.threads[step.event.thread.index()].blocks
+    fn blocks(&mut self, incoming: &Incoming<'_>) -> &mut Blocks {
+        &mut self.threads[incoming.event.thread.index()].blocks
     }
 
-    pub(super) fn begin(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        check_defined(step, ObjectClass::Block)?;
-        let block = BlockId(step.event.object);
-        let blocks = self.blocks(step);
+    pub(super) fn begin(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        check_defined(incoming, ObjectClass::Block)?;
+        let block = BlockId(incoming.event.object);
+        let blocks = self.blocks(incoming);
         let (begun, outermost) = blocks.open(block);
         blocks.marks.push((block, begun));
-        self.mark(step, outermost.then_some(Op::Begin(block)))
+        self.mark(incoming, outermost.then_some(Op::Begin(block)))
     }
 
-    pub(super) fn end(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        check_defined(step, ObjectClass::Block)?;
-        let Some((mark, begun)) = self.blocks(step).marks.pop() else {
-            return Err(Malformed::EndWithoutBegin { thread: step.thread_name(), block: step.object_name() }.into());
+    pub(super) fn end(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        check_defined(incoming, ObjectClass::Block)?;
+        let Some((mark, begun)) = self.blocks(incoming).marks.pop() else {
+            return Err(
+                Malformed::EndWithoutBegin { thread: incoming.thread_name(), block: incoming.object_name() }.into()
+            );
         };
-        let expected = step.names.block(mark);
-        let found = step.names.block(BlockId(step.event.object));
+        let expected = incoming.names.block(mark);
+        let found = incoming.names.block(BlockId(incoming.event.object));
         // A missing argument matches anything: RAPID writes `begin()` and `end()`.
         if expected != found && !expected.is_empty() && !found.is_empty() {
             let (found, expected) = (found.to_owned(), expected.to_owned());
-            return Err(Malformed::WrongEnd { thread: step.thread_name(), found, expected }.into());
+            return Err(Malformed::WrongEnd { thread: incoming.thread_name(), found, expected }.into());
         }
-        let ended = self.blocks(step).close(begun);
-        self.mark(step, ended.map(Op::End))
+        let ended = self.blocks(incoming).close(begun);
+        self.mark(incoming, ended.map(Op::End))
     }
 
     /// Enters a function, which may be a block.
-    pub(super) fn enter(&mut self, step: &mut Step<'_>, block: Option<BlockId>) -> Result<(), Problem> {
-        let blocks = self.blocks(step);
+    pub(super) fn enter(&mut self, incoming: &mut Incoming<'_>, block: Option<BlockId>) -> Result<(), Problem> {
+        let blocks = self.blocks(incoming);
         let opened = block.map(|block| (block, blocks.open(block)));
         blocks.calls.push(opened.map(|(_, (begun, _))| begun));
         let outermost = opened.filter(|(_, (_, outermost))| *outermost);
-        self.mark(step, outermost.map(|(block, _)| Op::Begin(block)))
+        self.mark(incoming, outermost.map(|(block, _)| Op::Begin(block)))
     }
 
     /// Leaves the function that was entered last, if there is one.
-    pub(super) fn leave(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        let blocks = self.blocks(step);
+    pub(super) fn leave(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        let blocks = self.blocks(incoming);
         let ended = blocks.calls.pop().flatten().and_then(|begun| blocks.close(begun));
-        self.mark(step, ended.map(Op::End))
+        self.mark(incoming, ended.map(Op::End))
     }
 
-    fn mark(&mut self, step: &mut Step<'_>, op: Option<Op>) -> Result<(), Problem> {
+    fn mark(&mut self, incoming: &mut Incoming<'_>, op: Option<Op>) -> Result<(), Problem> {
         match op {
-            Some(op) => self.emit(step, op).map(drop),
+            Some(op) => self.emit(incoming, op).map(drop),
             None => {
-                self.skip(step);
+                self.skip(incoming);
                 Ok(())
             }
         }

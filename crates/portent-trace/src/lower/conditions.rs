@@ -6,7 +6,7 @@
 //! Whether `ntf(c)` is a notify or a token shows only when its name is used with `slp`, `wak` or `nta`, or with `wai`. Until
 //! then it is a notify; a `wai` corrects what was emitted before.
 
-use super::{Lowering, Step, condition, grown};
+use super::{Incoming, Lowering, condition, grown};
 use crate::error::{Malformed, Problem};
 use crate::event::{Meaning, Op, Reach};
 use crate::ids::{EventId, TokenId};
@@ -41,9 +41,9 @@ pub(super) struct ConditionState {
 }
 
 impl ConditionState {
-    fn use_as_condition(&mut self, step: &Step<'_>) -> Result<(), Problem> {
+    fn use_as_condition(&mut self, incoming: &Incoming<'_>) -> Result<(), Problem> {
         if matches!(self.used_as, Use::Token(_)) {
-            return Err(Malformed::MixedUse { name: step.object_name(), now_token: false }.into());
+            return Err(Malformed::MixedUse { name: incoming.object_name(), now_token: false }.into());
         }
         self.used_as = Use::Condition;
         self.undecided = Vec::new();
@@ -52,35 +52,35 @@ impl ConditionState {
 }
 
 impl Lowering {
-    fn condition(&mut self, step: &Step<'_>) -> Result<&mut ConditionState, Problem> {
-        grown(&mut self.conditions, step, ObjectClass::Condition)
+    fn condition(&mut self, incoming: &Incoming<'_>) -> Result<&mut ConditionState, Problem> {
+        grown(&mut self.conditions, incoming, ObjectClass::Condition)
     }
 
-    pub(super) fn sleep(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        self.condition(step)?.use_as_condition(step)?;
-        let event = self.emit(step, Op::Sleep(condition(step)))?;
-        let thread = &mut self.threads[step.event.thread.index()];
+    pub(super) fn sleep(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        self.condition(incoming)?.use_as_condition(incoming)?;
+        let event = self.emit(incoming, Op::Sleep(condition(incoming)))?;
+        let thread = &mut self.threads[incoming.event.thread.index()];
         // A thread that sleeps again without waking leaves its old sleep unwoken for good.
-        if let Some((old, _)) = thread.asleep.replace((condition(step), event)) {
+        if let Some((old, _)) = thread.asleep.replace((condition(incoming), event)) {
             let old = &mut self.conditions[old.index()];
             old.sleepers -= 1;
         }
-        self.condition(step)?.sleepers += 1;
+        self.condition(incoming)?.sleepers += 1;
         Ok(())
     }
 
-    pub(super) fn notify(&mut self, step: &mut Step<'_>, reach: Reach) -> Result<(), Problem> {
-        let state = self.condition(step)?;
+    pub(super) fn notify(&mut self, incoming: &mut Incoming<'_>, reach: Reach) -> Result<(), Problem> {
+        let state = self.condition(incoming)?;
         if reach == Reach::All {
-            state.use_as_condition(step)?;
+            state.use_as_condition(incoming)?;
         }
         if matches!(state.used_as, Use::Token(_)) {
-            let token = self.fresh_token(step, Meaning::Notify(condition(step)))?;
-            self.condition(step)?.used_as = Use::Token(Some(token));
-            return self.emit(step, Op::Send(token)).map(drop);
+            let token = self.fresh_token(incoming, Meaning::Notify(condition(incoming)))?;
+            self.condition(incoming)?.used_as = Use::Token(Some(token));
+            return self.emit(incoming, Op::Send(token)).map(drop);
         }
-        let event = self.emit(step, Op::Notify(condition(step), reach))?;
-        let state = self.condition(step)?;
+        let event = self.emit(incoming, Op::Notify(condition(incoming), reach))?;
+        let state = self.condition(incoming)?;
         match state.used_as {
             Use::Undecided => state.undecided.push(event),
             _ if state.sleepers > 0 => state.open.push_back((event, reach)),
@@ -89,14 +89,14 @@ impl Lowering {
         Ok(())
     }
 
-    pub(super) fn wake(&mut self, step: &mut Step<'_>, by: By) -> Result<(), Problem> {
-        self.condition(step)?.use_as_condition(step)?;
-        let thread = &mut self.threads[step.event.thread.index()];
-        let Some((_, sleep)) = thread.asleep.take_if(|(slept_on, _)| *slept_on == condition(step)) else {
-            let (thread, condition) = (step.thread_name(), step.object_name());
+    pub(super) fn wake(&mut self, incoming: &mut Incoming<'_>, by: By) -> Result<(), Problem> {
+        self.condition(incoming)?.use_as_condition(incoming)?;
+        let thread = &mut self.threads[incoming.event.thread.index()];
+        let Some((_, sleep)) = thread.asleep.take_if(|(slept_on, _)| *slept_on == condition(incoming)) else {
+            let (thread, condition) = (incoming.thread_name(), incoming.object_name());
             return Err(Malformed::WakeWithoutSleep { thread, condition }.into());
         };
-        let state = self.condition(step)?;
+        let state = self.condition(incoming)?;
         let mut notify = None;
         if by == By::Notify
             && let Some(at) = state.open.iter().position(|(event, _)| *event > sleep)
@@ -110,33 +110,33 @@ impl Lowering {
         if state.sleepers == 0 {
             state.open.clear();
         }
-        let wake = self.emit(step, Op::Wake(condition(step)))?;
+        let wake = self.emit(incoming, Op::Wake(condition(incoming)))?;
         if let Some(notify) = notify {
-            step.out.pairings.push(Pairing { condition: condition(step), sleep, notify, wake });
+            incoming.out.pairings.push(Pairing { condition: condition(incoming), sleep, notify, wake });
         }
         Ok(())
     }
 
     /// `wai(c)`: receives the token of the latest earlier `ntf(c)`.
-    pub(super) fn await_token(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        let state = self.condition(step)?;
+    pub(super) fn await_token(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        let state = self.condition(incoming)?;
         if matches!(state.used_as, Use::Condition) {
-            return Err(Malformed::MixedUse { name: step.object_name(), now_token: true }.into());
+            return Err(Malformed::MixedUse { name: incoming.object_name(), now_token: true }.into());
         }
         if matches!(state.used_as, Use::Undecided) {
             let sent = std::mem::take(&mut state.undecided);
             let mut last = None;
             for event in sent {
-                let token = self.fresh_token(step, Meaning::Notify(condition(step)))?;
-                step.out.corrections.push((event, Op::Send(token)));
+                let token = self.fresh_token(incoming, Meaning::Notify(condition(incoming)))?;
+                incoming.out.corrections.push((event, Op::Send(token)));
                 last = Some(token);
             }
-            self.condition(step)?.used_as = Use::Token(last);
+            self.condition(incoming)?.used_as = Use::Token(last);
         }
-        let Use::Token(Some(token)) = self.condition(step)?.used_as else {
-            let token = format!("token {}", step.object_name());
-            return Err(Malformed::NotSent { thread: step.thread_name(), token }.into());
+        let Use::Token(Some(token)) = self.condition(incoming)?.used_as else {
+            let token = format!("token {}", incoming.object_name());
+            return Err(Malformed::NotSent { thread: incoming.thread_name(), token }.into());
         };
-        self.emit(step, Op::Receive(token)).map(drop)
+        self.emit(incoming, Op::Receive(token)).map(drop)
     }
 }

@@ -5,7 +5,7 @@
 //! outermost stays; `blocks` says what happens where calls and marks cross. A return that belongs to no call, as after
 //! `longjmp`, is passed over.
 
-use super::{Lowering, Step};
+use super::{Incoming, Lowering};
 use crate::error::Problem;
 use crate::ids::BlockId;
 use crate::names::ObjectClass;
@@ -41,8 +41,8 @@ pub(super) struct Functions {
 }
 
 impl Functions {
-    fn is_block(&mut self, step: &Step<'_>, depth: usize) -> bool {
-        let function = step.event.object as usize;
+    fn is_block(&mut self, incoming: &Incoming<'_>, depth: usize) -> bool {
+        let function = incoming.event.object as usize;
         match &self.which {
             FunctionBlocks::None => false,
             FunctionBlocks::BelowRoots => depth > 0,
@@ -50,7 +50,7 @@ impl Functions {
                 if function >= self.chosen.len() {
                     self.chosen.resize(function + 1, None);
                 }
-                let name = step.names.table(ObjectClass::Function).get(function);
+                let name = incoming.names.table(ObjectClass::Function).get(function);
                 *self.chosen[function].get_or_insert_with(|| choose(name))
             }
         }
@@ -58,15 +58,15 @@ impl Functions {
 }
 
 impl Lowering {
-    pub(super) fn call(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        super::check_defined(step, ObjectClass::Function)?;
-        let depth = self.threads[step.event.thread.index()].blocks.depth();
-        let is_block = self.functions.is_block(step, depth);
-        self.enter(step, is_block.then(|| BlockId::of_function(step.event.object)))
+    pub(super) fn call(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        super::check_defined(incoming, ObjectClass::Function)?;
+        let depth = self.threads[incoming.event.thread.index()].blocks.depth();
+        let is_block = self.functions.is_block(incoming, depth);
+        self.enter(incoming, is_block.then(|| BlockId::of_function(incoming.event.object)))
     }
 
-    pub(super) fn ret(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        super::check_defined(step, ObjectClass::Function)?;
-        self.leave(step)
+    pub(super) fn ret(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        super::check_defined(incoming, ObjectClass::Function)?;
+        self.leave(incoming)
     }
 }

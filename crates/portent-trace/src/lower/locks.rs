@@ -3,7 +3,7 @@
 //! Only the outermost acquire and release of a (thread, lock, mode) become kernel events. Exclusive and shared holding
 //! are counted apart, so a thread may hold both (a writer that takes its own read lock before it lets go).
 
-use super::{Lowering, Step, grown};
+use super::{Incoming, Lowering, grown};
 use crate::error::{Malformed, Problem};
 use crate::event::{Meaning, Mode, Op};
 use crate::ids::{LockId, ThreadId, TokenId};
@@ -55,116 +55,122 @@ impl LockState {
     }
 }
 
-fn lock_of(step: &Step<'_>) -> LockId {
-    LockId(step.event.object)
+fn lock_of(incoming: &Incoming<'_>) -> LockId {
+    LockId(incoming.event.object)
 }
 
-fn not_held(step: &Step<'_>, state: &LockState) -> Problem {
-    let holder = state.other_holder(step.event.thread, Mode::Exclusive);
-    let holder = holder.map(|holding| step.names.thread(holding.thread).to_owned());
-    Malformed::NotHeld { thread: step.thread_name(), lock: step.object_name(), holder }.into()
+fn not_held(incoming: &Incoming<'_>, state: &LockState) -> Problem {
+    let holder = state.other_holder(incoming.event.thread, Mode::Exclusive);
+    let holder = holder.map(|holding| incoming.names.thread(holding.thread).to_owned());
+    Malformed::NotHeld { thread: incoming.thread_name(), lock: incoming.object_name(), holder }.into()
 }
 
 impl Lowering {
-    fn lock(&mut self, step: &Step<'_>) -> Result<&mut LockState, Problem> {
-        grown(&mut self.locks, step, ObjectClass::Lock)
+    fn lock(&mut self, incoming: &Incoming<'_>) -> Result<&mut LockState, Problem> {
+        grown(&mut self.locks, incoming, ObjectClass::Lock)
     }
 
-    pub(super) fn acquire(&mut self, step: &mut Step<'_>, mode: Mode) -> Result<(), Problem> {
-        self.acquire_at(step, mode, 1)
+    pub(super) fn acquire(&mut self, incoming: &mut Incoming<'_>, mode: Mode) -> Result<(), Problem> {
+        self.acquire_at(incoming, mode, 1)
     }
 
-    fn acquire_at(&mut self, step: &mut Step<'_>, mode: Mode, depth: u32) -> Result<(), Problem> {
-        let thread = step.event.thread;
-        let state = self.lock(step)?;
+    fn acquire_at(&mut self, incoming: &mut Incoming<'_>, mode: Mode, depth: u32) -> Result<(), Problem> {
+        let thread = incoming.event.thread;
+        let state = self.lock(incoming)?;
         if let Some(other) = state.other_holder(thread, mode) {
-            let (lock, holder) = (step.object_name(), step.names.thread(other.thread).to_owned());
-            return Err(
-                Malformed::LockHeld { thread: step.thread_name(), lock, holder, since: other.since.into() }.into()
-            );
+            let (lock, holder) = (incoming.object_name(), incoming.names.thread(other.thread).to_owned());
+            return Err(Malformed::LockHeld {
+                thread: incoming.thread_name(),
+                lock,
+                holder,
+                since: other.since.into(),
+            }
+            .into());
         }
         if let Some(holding) = state.holding(thread, mode) {
             holding.depth = holding.depth.saturating_add(depth);
-            self.skip(step);
+            self.skip(incoming);
             return Ok(());
         }
-        state.put(Holding { thread, depth, since: step.origin }, mode);
-        self.emit(step, Op::Acquire(lock_of(step), mode)).map(drop)
+        state.put(Holding { thread, depth, since: incoming.origin }, mode);
+        self.emit(incoming, Op::Acquire(lock_of(incoming), mode)).map(drop)
     }
 
-    pub(super) fn release(&mut self, step: &mut Step<'_>, mode: Mode) -> Result<(), Problem> {
-        let thread = step.event.thread;
-        let state = self.lock(step)?;
-        let Some(holding) = state.holding(thread, mode) else { return Err(not_held(step, state)) };
+    pub(super) fn release(&mut self, incoming: &mut Incoming<'_>, mode: Mode) -> Result<(), Problem> {
+        let thread = incoming.event.thread;
+        let state = self.lock(incoming)?;
+        let Some(holding) = state.holding(thread, mode) else { return Err(not_held(incoming, state)) };
         holding.depth -= 1;
         if holding.depth > 0 {
-            self.skip(step);
+            self.skip(incoming);
             return Ok(());
         }
         state.drop_holding(thread, mode);
-        self.emit(step, Op::Release(lock_of(step), mode)).map(drop)
+        self.emit(incoming, Op::Release(lock_of(incoming), mode)).map(drop)
     }
 
     /// Waiting gives a monitor back at all levels at once.
-    pub(super) fn release_all(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        let thread = step.event.thread;
-        let state = self.lock(step)?;
+    pub(super) fn release_all(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        let thread = incoming.event.thread;
+        let state = self.lock(incoming)?;
         let Some(&mut Holding { depth, .. }) = state.holding(thread, Mode::Exclusive) else {
-            return Err(not_held(step, state));
+            return Err(not_held(incoming, state));
         };
         state.drop_holding(thread, Mode::Exclusive);
         state.released_at.push((thread, depth));
-        self.emit(step, Op::Release(lock_of(step), Mode::Exclusive)).map(drop)
+        self.emit(incoming, Op::Release(lock_of(incoming), Mode::Exclusive)).map(drop)
     }
 
-    pub(super) fn acquire_all(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        let thread = step.event.thread;
-        let state = self.lock(step)?;
+    pub(super) fn acquire_all(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        let thread = incoming.event.thread;
+        let state = self.lock(incoming)?;
         let Some(at) = state.released_at.iter().rposition(|(waiter, _)| *waiter == thread) else {
-            return Err(Malformed::NothingToTakeBack { thread: step.thread_name(), lock: step.object_name() }.into());
+            return Err(
+                Malformed::NothingToTakeBack { thread: incoming.thread_name(), lock: incoming.object_name() }.into()
+            );
         };
         let (_, depth) = state.released_at.swap_remove(at);
-        self.acquire_at(step, Mode::Exclusive, depth)
+        self.acquire_at(incoming, Mode::Exclusive, depth)
     }
 
-    pub(super) fn busy(&mut self, step: &mut Step<'_>, mode: Mode) -> Result<(), Problem> {
-        let thread = step.event.thread;
-        if self.lock(step)?.other_holder(thread, mode).is_none() {
-            return Err(Malformed::NotBusy { thread: step.thread_name(), lock: step.object_name() }.into());
+    pub(super) fn busy(&mut self, incoming: &mut Incoming<'_>, mode: Mode) -> Result<(), Problem> {
+        let thread = incoming.event.thread;
+        if self.lock(incoming)?.other_holder(thread, mode).is_none() {
+            return Err(Malformed::NotBusy { thread: incoming.thread_name(), lock: incoming.object_name() }.into());
         }
-        self.emit(step, Op::Busy(lock_of(step), mode)).map(drop)
+        self.emit(incoming, Op::Busy(lock_of(incoming), mode)).map(drop)
     }
 
     /// The initialiser is done: it says so, then lets go.
-    pub(super) fn once_end(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        let thread = step.event.thread;
-        let state = self.lock(step)?;
+    pub(super) fn once_end(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        let thread = incoming.event.thread;
+        let state = self.lock(incoming)?;
         if state.holding(thread, Mode::Exclusive).is_none() {
-            return Err(not_held(step, state));
+            return Err(not_held(incoming, state));
         }
         let done = state.once;
         let token = match done {
             Some(token) => {
-                let token = format!("once {} (token {})", step.object_name(), token.0);
-                return Err(Malformed::SentTooLate { thread: step.thread_name(), token }.into());
+                let token = format!("once {} (token {})", incoming.object_name(), token.0);
+                return Err(Malformed::SentTooLate { thread: incoming.thread_name(), token }.into());
             }
-            None => self.fresh_token(step, Meaning::Once(lock_of(step)))?,
+            None => self.fresh_token(incoming, Meaning::Once(lock_of(incoming)))?,
         };
-        self.lock(step)?.once = Some(token);
-        self.emit(step, Op::Send(token))?;
-        self.release(step, Mode::Exclusive)
+        self.lock(incoming)?.once = Some(token);
+        self.emit(incoming, Op::Send(token))?;
+        self.release(incoming, Mode::Exclusive)
     }
 
     /// A call that finds the once already run: it goes through the lock, which shows a deadlock with the initialiser,
     /// and then needs the initialiser to be done.
-    pub(super) fn once_pass(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        let Some(token) = self.lock(step)?.once else {
-            let token = format!("once {}", step.object_name());
-            return Err(Malformed::NotSent { thread: step.thread_name(), token }.into());
+    pub(super) fn once_pass(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        let Some(token) = self.lock(incoming)?.once else {
+            let token = format!("once {}", incoming.object_name());
+            return Err(Malformed::NotSent { thread: incoming.thread_name(), token }.into());
         };
-        self.acquire(step, Mode::Exclusive)?;
-        self.release(step, Mode::Exclusive)?;
-        self.emit(step, Op::Receive(token)).map(drop)
+        self.acquire(incoming, Mode::Exclusive)?;
+        self.release(incoming, Mode::Exclusive)?;
+        self.emit(incoming, Op::Receive(token)).map(drop)
     }
 }
 

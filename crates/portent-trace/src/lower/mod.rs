@@ -1,6 +1,6 @@
 //! Lowering: from what a front end recorded to the kernel that engines know, refusing what is not well-formed.
 //!
-//! This is the only place that knows forks, re-entrant locks, semaphores, barriers and the like (SEMANTICS §1). It is
+//! This is the only place that knows forks, re-entrant locks, semaphores, barriers and the like (docs/internals/semantics.md §1). It is
 //! one streaming pass with state per thread and per object, never per event. Every rule of "well-formed" is checked here,
 //! so a [`Trace`](crate::Trace) that exists is well-formed, and the first offence is reported with its position.
 //!
@@ -66,14 +66,14 @@ pub struct Lowering {
 }
 
 /// What lowering one input event needs at hand: the event itself, its number, the names and the output.
-struct Step<'a> {
+struct Incoming<'a> {
     event: InputEvent,
     origin: u32,
     names: &'a Names,
     out: &'a mut Batch,
 }
 
-impl Step<'_> {
+impl Incoming<'_> {
     fn thread_name(&self) -> String {
         self.names.thread(self.event.thread).to_owned()
     }
@@ -182,8 +182,8 @@ impl Lowering {
     fn lower_one(&mut self, names: &Names, event: InputEvent, out: &mut Batch) -> Result<(), Problem> {
         let origin = checked_event(self.inputs)?.0;
         self.inputs += 1;
-        let mut step = Step { event, origin, names, out };
-        let s = &mut step;
+        let mut incoming = Incoming { event, origin, names, out };
+        let s = &mut incoming;
         if !self.is_running(event.thread) {
             self.start_thread(s)?;
         }
@@ -230,59 +230,64 @@ impl Lowering {
 
     /// Emits a kernel event of the stepping thread.
     #[inline]
-    fn emit(&mut self, step: &mut Step<'_>, op: Op) -> Result<EventId, Problem> {
-        self.emit_as(step, step.event.thread, op, None)
+    fn emit(&mut self, incoming: &mut Incoming<'_>, op: Op) -> Result<EventId, Problem> {
+        self.emit_as(incoming, incoming.event.thread, op, None)
     }
 
     #[inline]
     fn emit_as(
         &mut self,
-        step: &mut Step<'_>,
+        incoming: &mut Incoming<'_>,
         thread: ThreadId,
         op: Op,
         value: Option<i64>,
     ) -> Result<EventId, Problem> {
         let id = checked_event(self.events)?;
         self.events += 1;
-        step.out.push(thread, op, value, step.event.loc, step.origin);
+        incoming.out.push(thread, op, value, incoming.event.loc, incoming.origin);
         Ok(id)
     }
 
     /// Notes an input event that became no kernel event.
-    fn skip(&mut self, step: &mut Step<'_>) {
-        step.out.skipped.push((step.origin, step.event.thread));
+    fn skip(&mut self, incoming: &mut Incoming<'_>) {
+        incoming.out.skipped.push((incoming.origin, incoming.event.thread));
     }
 
-    fn fresh_token(&mut self, step: &mut Step<'_>, meaning: Meaning) -> Result<TokenId, Problem> {
+    fn fresh_token(&mut self, incoming: &mut Incoming<'_>, meaning: Meaning) -> Result<TokenId, Problem> {
         let too_many = Problem::TooMany { what: TokenId::WHAT, limit: TokenId::MAX_INDEX as u64 + 1 };
         let token = TokenId::from_index(self.tokens as usize).ok_or(too_many)?;
         self.tokens += 1;
-        step.out.meanings.push(meaning);
+        incoming.out.meanings.push(meaning);
         Ok(token)
     }
 
     #[inline]
-    fn access(&mut self, step: &mut Step<'_>, access: Access, op: impl Fn(VarId) -> Op) -> Result<(), Problem> {
-        let InputEvent { thread, object, value, .. } = step.event;
+    fn access(&mut self, incoming: &mut Incoming<'_>, access: Access, op: impl Fn(VarId) -> Op) -> Result<(), Problem> {
+        let InputEvent { thread, object, value, .. } = incoming.event;
         if !self.layout.is_identity() {
-            return self.split_access(step, access, op);
+            return self.split_access(incoming, access, op);
         }
-        let slot = grown(&mut self.memory, step, ObjectClass::Variable)?;
+        let slot = grown(&mut self.memory, incoming, ObjectClass::Variable)?;
         match access {
             Access::Write => *slot = value,
             Access::Read if slot.is_none() || value.is_none() || *slot == value => {}
-            Access::Read => return Err(wrong_value(step, step.object_name(), *slot, value)),
+            Access::Read => return Err(wrong_value(incoming, incoming.object_name(), *slot, value)),
         }
-        self.emit_as(step, thread, op(VarId(object)), value).map(drop)
+        self.emit_as(incoming, thread, op(VarId(object)), value).map(drop)
     }
 
     /// One event per part of the variable, with its bytes of the value.
-    fn split_access(&mut self, step: &mut Step<'_>, access: Access, op: impl Fn(VarId) -> Op) -> Result<(), Problem> {
-        let InputEvent { thread, object, value, .. } = step.event;
-        check_defined(step, ObjectClass::Variable)?;
-        self.memory.resize(self.layout.parts(step.names), None);
-        let width = step.names.range(object).map_or(8, |range| range.len);
-        let parts: Vec<(VarId, u64, u32)> = self.layout.split(step.names, object).collect();
+    fn split_access(
+        &mut self,
+        incoming: &mut Incoming<'_>,
+        access: Access,
+        op: impl Fn(VarId) -> Op,
+    ) -> Result<(), Problem> {
+        let InputEvent { thread, object, value, .. } = incoming.event;
+        check_defined(incoming, ObjectClass::Variable)?;
+        self.memory.resize(self.layout.parts(incoming.names), None);
+        let width = incoming.names.range(object).map_or(8, |range| range.len);
+        let parts: Vec<(VarId, u64, u32)> = self.layout.split(incoming.names, object).collect();
         for (part, offset, len) in parts {
             let value = value_part(value, width, offset, len);
             let bytes = value.map(|value| low_bytes(value, len.max(1)));
@@ -291,11 +296,11 @@ impl Lowering {
                 Access::Write => *slot = bytes,
                 Access::Read if slot.is_none() || bytes.is_none() || *slot == bytes => {}
                 Access::Read => {
-                    let name = self.layout.part_name(step.names, part).into_owned();
-                    return Err(wrong_value(step, name, *slot, bytes));
+                    let name = self.layout.part_name(incoming.names, part).into_owned();
+                    return Err(wrong_value(incoming, name, *slot, bytes));
                 }
             }
-            self.emit_as(step, thread, op(part), value)?;
+            self.emit_as(incoming, thread, op(part), value)?;
         }
         Ok(())
     }
@@ -309,23 +314,23 @@ enum Access {
 }
 
 #[cold]
-fn wrong_value(step: &Step<'_>, variable: String, holds: Option<i64>, found: Option<i64>) -> Problem {
+fn wrong_value(incoming: &Incoming<'_>, variable: String, holds: Option<i64>, found: Option<i64>) -> Problem {
     let (Some(expected), Some(found)) = (holds, found) else { unreachable!("only known values are compared") };
-    Malformed::WrongValue { thread: step.thread_name(), variable, found, expected }.into()
+    Malformed::WrongValue { thread: incoming.thread_name(), variable, found, expected }.into()
 }
 
 /// The state of the event's object, growing the table to the objects that are defined.
 #[inline]
 fn grown<'t, T: Default + Clone>(
     table: &'t mut Vec<T>,
-    step: &Step<'_>,
+    incoming: &Incoming<'_>,
     class: ObjectClass,
 ) -> Result<&'t mut T, Problem> {
-    let object = step.event.object as usize;
+    let object = incoming.event.object as usize;
     if object >= table.len() {
-        check_defined(step, class)?;
+        check_defined(incoming, class)?;
         // In steps: a file that defines millions of objects and uses one should not pay for them all at once.
-        let defined = step.names.count(class);
+        let defined = incoming.names.count(class);
         table.resize((object + 1).next_power_of_two().min(defined), T::default());
     }
     Ok(&mut table[object])
@@ -337,11 +342,11 @@ fn undefined(class: ObjectClass, id: u32) -> Problem {
 }
 
 #[inline]
-fn check_defined(step: &Step<'_>, class: ObjectClass) -> Result<(), Problem> {
-    if (step.event.object as usize) < step.names.count(class) {
+fn check_defined(incoming: &Incoming<'_>, class: ObjectClass) -> Result<(), Problem> {
+    if (incoming.event.object as usize) < incoming.names.count(class) {
         Ok(())
     } else {
-        Err(undefined(class, step.event.object))
+        Err(undefined(class, incoming.event.object))
     }
 }
 
@@ -397,6 +402,6 @@ impl<S: InputSource> EventSource for Lowered<S> {
 }
 
 /// The condition an event names.
-fn condition(step: &Step<'_>) -> CondId {
-    CondId(step.event.object)
+fn condition(incoming: &Incoming<'_>) -> CondId {
+    CondId(incoming.event.object)
 }

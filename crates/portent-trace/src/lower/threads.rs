@@ -4,7 +4,7 @@
 //! after its last. Both tokens are events of the child, made when its first event, or the join, is met.
 
 use super::blocks::Blocks;
-use super::{Lowering, Step, check_defined};
+use super::{Incoming, Lowering, check_defined};
 use crate::error::{Malformed, Problem};
 use crate::event::{Meaning, Op};
 use crate::ids::{BlockId, CondId, EventId, ThreadId, TokenId};
@@ -38,20 +38,20 @@ impl Lowering {
 
     /// Brings the stepping thread to life, or says why it may not run.
     #[cold]
-    pub(super) fn start_thread(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        let thread = step.event.thread;
-        if thread.index() >= step.names.count(ObjectClass::Thread) {
+    pub(super) fn start_thread(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        let thread = incoming.event.thread;
+        if thread.index() >= incoming.names.count(ObjectClass::Thread) {
             return Err(super::undefined(ObjectClass::Thread, thread.0));
         }
         if let Life::Joined(joined) = self.thread(thread).life {
-            return Err(Malformed::RunsAfterJoin { thread: step.thread_name(), joined: joined.into() }.into());
+            return Err(Malformed::RunsAfterJoin { thread: incoming.thread_name(), joined: joined.into() }.into());
         }
-        self.start(step, thread)
+        self.start(incoming, thread)
     }
 
-    fn start(&mut self, step: &mut Step<'_>, thread: ThreadId) -> Result<(), Problem> {
+    fn start(&mut self, incoming: &mut Incoming<'_>, thread: ThreadId) -> Result<(), Problem> {
         if let Life::Forked(token) = self.thread(thread).life {
-            self.emit_as(step, thread, Op::Receive(token), None)?;
+            self.emit_as(incoming, thread, Op::Receive(token), None)?;
         }
         self.thread(thread).life = Life::Running;
         Ok(())
@@ -64,38 +64,38 @@ impl Lowering {
         &mut self.threads[thread.index()]
     }
 
-    fn child(&self, step: &Step<'_>) -> Result<ThreadId, Problem> {
-        check_defined(step, ObjectClass::Thread)?;
-        Ok(ThreadId(step.event.object))
+    fn child(&self, incoming: &Incoming<'_>) -> Result<ThreadId, Problem> {
+        check_defined(incoming, ObjectClass::Thread)?;
+        Ok(ThreadId(incoming.event.object))
     }
 
-    pub(super) fn fork(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        let child = self.child(step)?;
+    pub(super) fn fork(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        let child = self.child(incoming)?;
         let life = self.thread(child).life;
         if life != Life::Unknown {
             let started = !matches!(life, Life::Forked(_));
-            let (thread, child) = (step.thread_name(), step.object_name());
+            let (thread, child) = (incoming.thread_name(), incoming.object_name());
             return Err(Malformed::ForkedTwice { thread, child, started }.into());
         }
-        let token = self.fresh_token(step, Meaning::Fork(child))?;
-        self.emit(step, Op::Send(token))?;
+        let token = self.fresh_token(incoming, Meaning::Fork(child))?;
+        self.emit(incoming, Op::Send(token))?;
         self.thread(child).life = Life::Forked(token);
         Ok(())
     }
 
-    pub(super) fn join(&mut self, step: &mut Step<'_>) -> Result<(), Problem> {
-        let child = self.child(step)?;
-        if child == step.event.thread {
-            return Err(Malformed::JoinsItself { thread: step.thread_name() }.into());
+    pub(super) fn join(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        let child = self.child(incoming)?;
+        if child == incoming.event.thread {
+            return Err(Malformed::JoinsItself { thread: incoming.thread_name() }.into());
         }
         if matches!(self.thread(child).life, Life::Unknown | Life::Forked(_)) {
             // It never ran, but its fork still comes before its join.
-            self.start(step, child)?;
+            self.start(incoming, child)?;
         }
-        let token = self.fresh_token(step, Meaning::Join(child))?;
-        self.emit_as(step, child, Op::Send(token), None)?;
-        self.emit(step, Op::Receive(token))?;
-        self.thread(child).life = Life::Joined(step.origin);
+        let token = self.fresh_token(incoming, Meaning::Join(child))?;
+        self.emit_as(incoming, child, Op::Send(token), None)?;
+        self.emit(incoming, Op::Receive(token))?;
+        self.thread(child).life = Life::Joined(incoming.origin);
         Ok(())
     }
 }

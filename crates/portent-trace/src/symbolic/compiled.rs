@@ -1,28 +1,28 @@
 //! A formula as straight-line code: evaluated many times, it needs no look-ups.
 
-use super::expr::{Bits, Dag, ExprId, Node, Operator, Outcome, Type, apply, compute};
+use super::expr::{Bits, Dag, Evaluated, ExprId, Node, Operator, Type, apply, compute};
 use rustc_hash::FxHashMap;
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum Instruction {
     Constant(u64),
     /// An index into the formula's reads.
     Read(u32, Type),
-    /// Operands are earlier steps.
+    /// Operands are earlier instructions.
     Apply(Operator, Type, Type, [u32; 3]),
 }
 
 /// A formula, compiled by [`Dag::compile`].
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    steps: Vec<Step>,
+    instructions: Vec<Instruction>,
     reads: Vec<u32>,
     of: Type,
     /// Whether it chooses: then not all of it counts.
     chooses: bool,
 }
 
-/// Formulas of up to that many steps are evaluated without allocating.
+/// Formulas of up to that many instructions are evaluated without allocating.
 const SMALL: usize = 24;
 
 impl Compiled {
@@ -36,31 +36,33 @@ impl Compiled {
     }
     /// Whether there are reads for which it has no value.
     pub fn is_partial(&self) -> bool {
-        self.steps.iter().any(|step| match step {
-            Step::Apply(Operator::Div | Operator::Rem, from, ..) => from.float(0).is_none(),
-            Step::Apply(Operator::Cast, from, to, _) => from.float(0).is_some() && to.float(0).is_none(),
+        self.instructions.iter().any(|instruction| match instruction {
+            Instruction::Apply(Operator::Div | Operator::Rem, from, ..) => from.float(0).is_none(),
+            Instruction::Apply(Operator::Cast, from, to, _) => from.float(0).is_some() && to.float(0).is_none(),
             _ => false,
         })
     }
     /// What it comes out as, where `seen` is what each of [`Compiled::reads`] saw, as far as that is known.
-    pub fn outcome(&self, seen: impl Fn(usize) -> Option<i64>) -> Outcome {
+    pub fn outcome(&self, seen: impl Fn(usize) -> Option<i64>) -> Evaluated {
         if self.chooses {
             return self.choose(seen);
         }
         if (0..self.reads.len()).any(|read| seen(read).is_none()) {
-            return Outcome::Unknown;
+            return Evaluated::Unknown;
         }
-        self.compute(|read| seen(read).unwrap_or_default()).map_or(Outcome::Nothing, Outcome::Number)
+        self.compute(|read| seen(read).unwrap_or_default()).map_or(Evaluated::Nothing, Evaluated::Number)
     }
 
-    /// The same step by step; what is wrong with an arm that is not taken goes no further.
-    fn choose(&self, seen: impl Fn(usize) -> Option<i64>) -> Outcome {
-        let mut values: Vec<Bits> = Vec::with_capacity(self.steps.len());
-        for step in &self.steps {
-            let value = match *step {
-                Step::Constant(bits) => Bits::Known(bits),
-                Step::Read(read, of) => Bits::of(seen(read as usize).map(|number| of.truncate(number)), Bits::Unknown),
-                Step::Apply(Operator::Select, .., operands) => {
+    /// The same instruction by instruction; what is wrong with an arm that is not taken goes no further.
+    fn choose(&self, seen: impl Fn(usize) -> Option<i64>) -> Evaluated {
+        let mut values: Vec<Bits> = Vec::with_capacity(self.instructions.len());
+        for instruction in &self.instructions {
+            let value = match *instruction {
+                Instruction::Constant(bits) => Bits::Known(bits),
+                Instruction::Read(read, of) => {
+                    Bits::of(seen(read as usize).map(|number| of.truncate(number)), Bits::Unknown)
+                }
+                Instruction::Apply(Operator::Select, .., operands) => {
                     let [condition, then, otherwise] = operands.map(|operand| values[operand as usize]);
                     match condition {
                         Bits::Known(0) => otherwise,
@@ -68,31 +70,31 @@ impl Compiled {
                         unsettled => unsettled,
                     }
                 }
-                Step::Apply(operator, from, to, operands) => {
+                Instruction::Apply(operator, from, to, operands) => {
                     apply(operator, from, to, operands.map(|operand| values[operand as usize]))
                 }
             };
             values.push(value);
         }
-        values.last().map_or(Outcome::Nothing, |bits| bits.outcome(self.of))
+        values.last().map_or(Evaluated::Nothing, |bits| bits.outcome(self.of))
     }
 
     /// The value of one without choices, all of whose reads are known.
     fn compute(&self, seen: impl Fn(usize) -> i64) -> Option<i64> {
         let mut few = [0; SMALL];
         let mut many = Vec::new();
-        let values = match few.get_mut(..self.steps.len()) {
+        let values = match few.get_mut(..self.instructions.len()) {
             Some(few) => few,
             None => {
-                many.resize(self.steps.len(), 0);
+                many.resize(self.instructions.len(), 0);
                 &mut many[..]
             }
         };
-        for (at, step) in self.steps.iter().enumerate() {
-            values[at] = match *step {
-                Step::Constant(bits) => bits,
-                Step::Read(read, of) => of.truncate(seen(read as usize)),
-                Step::Apply(operator, from, to, operands) => {
+        for (at, instruction) in self.instructions.iter().enumerate() {
+            values[at] = match *instruction {
+                Instruction::Constant(bits) => bits,
+                Instruction::Read(read, of) => of.truncate(seen(read as usize)),
+                Instruction::Apply(operator, from, to, operands) => {
                     compute(operator, from, to, operands.map(|operand| values[operand as usize]))?
                 }
             };
@@ -105,7 +107,7 @@ impl Dag {
     /// An expression as straight-line code.
     pub fn compile(&self, expr: ExprId) -> Compiled {
         let (reads, of) = (self.reads(expr), self.type_of(expr));
-        let mut compiled = Compiled { steps: Vec::new(), reads, of, chooses: false };
+        let mut compiled = Compiled { instructions: Vec::new(), reads, of, chooses: false };
         let mut place: FxHashMap<ExprId, u32> = FxHashMap::default();
         let mut work = vec![expr];
         while let Some(&next) = work.last() {
@@ -114,10 +116,10 @@ impl Dag {
                 continue;
             }
             let of = self.type_of(next);
-            let step = match self.node(next) {
-                Node::Constant(bits) => Step::Constant(bits),
+            let instruction = match self.node(next) {
+                Node::Constant(bits) => Instruction::Constant(bits),
                 // All reads of the expression are among its reads.
-                Node::Read(read) => Step::Read(compiled.reads.partition_point(|&r| r < read) as u32, of),
+                Node::Read(read) => Instruction::Read(compiled.reads.partition_point(|&r| r < read) as u32, of),
                 Node::Apply(operator, operands) => {
                     let before = work.len();
                     work.extend(operands.iter().filter(|operand| !place.contains_key(operand)));
@@ -125,11 +127,11 @@ impl Dag {
                         continue;
                     }
                     compiled.chooses |= operator == Operator::Select;
-                    Step::Apply(operator, self.type_of(operands[0]), of, operands.map(|operand| place[&operand]))
+                    Instruction::Apply(operator, self.type_of(operands[0]), of, operands.map(|operand| place[&operand]))
                 }
             };
-            place.insert(next, compiled.steps.len() as u32);
-            compiled.steps.push(step);
+            place.insert(next, compiled.instructions.len() as u32);
+            compiled.instructions.push(instruction);
             work.pop();
         }
         compiled

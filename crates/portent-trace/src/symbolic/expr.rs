@@ -167,7 +167,7 @@ pub enum Untyped {
 
 /// What an expression comes out as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Evaluated {
     /// This number, as it would be recorded.
     Number(i64),
     /// Something that depends on a read of which nobody knows what it saw.
@@ -176,17 +176,17 @@ pub enum Outcome {
     Nothing,
 }
 
-impl Outcome {
+impl Evaluated {
     /// The number, if it is known and there is one.
     pub fn number(self) -> Option<i64> {
         match self {
-            Outcome::Number(number) => Some(number),
-            Outcome::Unknown | Outcome::Nothing => None,
+            Evaluated::Number(number) => Some(number),
+            Evaluated::Unknown | Evaluated::Nothing => None,
         }
     }
 }
 
-/// An [`Outcome`] as bits of its type.
+/// An [`Evaluated`] as bits of its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bits {
     Known(u64),
@@ -198,18 +198,18 @@ impl Bits {
     pub(super) fn of(value: Option<u64>, otherwise: Bits) -> Bits {
         value.map_or(otherwise, Bits::Known)
     }
-    pub(super) fn outcome(self, of: Type) -> Outcome {
+    pub(super) fn outcome(self, of: Type) -> Evaluated {
         match self {
-            Bits::Known(bits) => Outcome::Number(of.extend(bits)),
-            Bits::Unknown => Outcome::Unknown,
-            Bits::Nothing => Outcome::Nothing,
+            Bits::Known(bits) => Evaluated::Number(of.extend(bits)),
+            Bits::Unknown => Evaluated::Unknown,
+            Bits::Nothing => Evaluated::Nothing,
         }
     }
 }
 
 /// What expressions come out as whose reads have been made.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Evaluated(FxHashMap<ExprId, Bits>);
+pub(crate) struct Memo(FxHashMap<ExprId, Bits>);
 
 /// Expressions that share what they have in common.
 #[derive(Clone, Debug, Default)]
@@ -347,17 +347,17 @@ impl Dag {
     }
 
     /// What an expression comes out as, given what reads saw, where that is known.
-    pub fn outcome(&self, expr: ExprId, read: &impl Fn(u32) -> Option<i64>) -> Outcome {
-        self.outcome_with(&mut Evaluated::default(), expr, read)
+    pub fn outcome(&self, expr: ExprId, read: &impl Fn(u32) -> Option<i64>) -> Evaluated {
+        self.outcome_with(&mut Memo::default(), expr, read)
     }
 
     /// The same, with what is known of other expressions of the same reads.
     pub(crate) fn outcome_with(
         &self,
-        Evaluated(values): &mut Evaluated,
+        Memo(values): &mut Memo,
         expr: ExprId,
         read: &impl Fn(u32) -> Option<i64>,
-    ) -> Outcome {
+    ) -> Evaluated {
         // Operands come before what they are part of: no recursion, however deep.
         let mut work = vec![expr];
         while let Some(&next) = work.last() {
@@ -508,19 +508,19 @@ mod tests {
         let chosen = dag.apply(Operator::Select, &[is_set, x, ratio], None).unwrap();
         let more = dag.apply(Operator::Add, &[chosen, one], None).unwrap();
         let compiled = dag.compile(more);
-        let case = |flag: Option<i64>, x: Option<i64>, y: Option<i64>, expected: Outcome| {
+        let case = |flag: Option<i64>, x: Option<i64>, y: Option<i64>, expected: Evaluated| {
             let reads = [flag, x, y];
             assert_eq!(dag.outcome(more, &|read| reads[read as usize]), expected, "{reads:?}");
             assert_eq!(compiled.outcome(|read| reads[read]), expected, "{reads:?}, compiled");
         };
-        case(Some(1), Some(7), None, Outcome::Number(8));
-        case(Some(1), Some(7), Some(0), Outcome::Number(8));
-        case(Some(0), None, Some(1), Outcome::Number(2));
-        case(Some(1), None, Some(1), Outcome::Unknown);
-        case(Some(0), Some(7), None, Outcome::Unknown);
-        case(Some(0), None, Some(0), Outcome::Nothing);
-        case(None, Some(7), Some(0), Outcome::Unknown);
-        case(None, Some(7), Some(1), Outcome::Unknown);
+        case(Some(1), Some(7), None, Evaluated::Number(8));
+        case(Some(1), Some(7), Some(0), Evaluated::Number(8));
+        case(Some(0), None, Some(1), Evaluated::Number(2));
+        case(Some(1), None, Some(1), Evaluated::Unknown);
+        case(Some(0), Some(7), None, Evaluated::Unknown);
+        case(Some(0), None, Some(0), Evaluated::Nothing);
+        case(None, Some(7), Some(0), Evaluated::Unknown);
+        case(None, Some(7), Some(1), Evaluated::Unknown);
     }
 
     #[test]
@@ -531,10 +531,10 @@ mod tests {
         let sum = dag.apply(Operator::Add, &[ratio, y], None).unwrap();
         let compiled = dag.compile(sum);
         for (reads, expected) in [
-            ([Some(0), None], Outcome::Unknown),
-            ([None, Some(0)], Outcome::Unknown),
-            ([Some(0), Some(1)], Outcome::Nothing),
-            ([Some(2), Some(1)], Outcome::Number(2)),
+            ([Some(0), None], Evaluated::Unknown),
+            ([None, Some(0)], Evaluated::Unknown),
+            ([Some(0), Some(1)], Evaluated::Nothing),
+            ([Some(2), Some(1)], Evaluated::Number(2)),
         ] {
             assert_eq!(dag.outcome(sum, &|read| reads[read as usize]), expected);
             assert_eq!(compiled.outcome(|read| reads[read]), expected);

@@ -12,7 +12,7 @@ pub(crate) mod side;
 mod text;
 
 pub use compiled::Compiled;
-pub use expr::{Dag, ExprId, Node, Operator, Outcome, Type, Untyped};
+pub use expr::{Dag, Evaluated, ExprId, Node, Operator, Type, Untyped};
 pub use side::{OtherSide, SideEvent};
 pub use text::{Formulas, SideText};
 
@@ -79,7 +79,7 @@ impl Symbols {
         }
         let mut reads: Vec<Vec<Option<i64>>> = vec![Vec::new(); trace.threads()];
         // Formulas of a thread share much: each part is evaluated once.
-        let mut evaluated = vec![expr::Evaluated::default(); trace.threads()];
+        let mut evaluated = vec![expr::Memo::default(); trace.threads()];
         let mut held: Vec<Vec<(LockId, Mode)>> = vec![Vec::new(); trace.threads()];
         let mut recorded = RecordedReads::default();
         for event in trace.events() {
@@ -94,9 +94,9 @@ impl Symbols {
                 }
                 let read = |read: u32| seen.get(read as usize).copied().flatten();
                 let value = match symbols.dag.outcome_with(&mut evaluated[event.thread.index()], expr, &read) {
-                    Outcome::Number(value) => value,
-                    Outcome::Unknown => return Err(wrong(input, "a read that it depends on has no recorded value")),
-                    Outcome::Nothing => {
+                    Evaluated::Number(value) => value,
+                    Evaluated::Unknown => return Err(wrong(input, "a read that it depends on has no recorded value")),
+                    Evaluated::Nothing => {
                         return Err(wrong(input, "it has no value: it divides by zero, or casts what does not fit"));
                     }
                 };

@@ -122,7 +122,7 @@ struct Rewrite<'t> {
     /// The first event of each thread that is left out.
     ended: Vec<Option<EventId>>,
     /// Threads that have read something that is no longer written.
-    astray: Vec<bool>,
+    diverged: Vec<bool>,
     /// The last write of each variable, as it was and as it is now.
     was: Vec<Option<EventId>>,
     is: Vec<Option<EventId>>,
@@ -148,7 +148,7 @@ impl Trace {
             rewritten: Symbols { dag: symbols.dag.clone(), ..Symbols::default() },
             now: Vec::with_capacity(end),
             ended: vec![None; self.threads()],
-            astray: vec![false; self.threads()],
+            diverged: vec![false; self.threads()],
             was: vec![None; self.variables()],
             is: vec![None; self.variables()],
             initial: vec![None; self.variables()],
@@ -210,13 +210,13 @@ impl Rewrite<'_> {
             self.was[x.index()] = Some(id);
         }
         let changed = event.op.reads() && seen.is_some_and(|(_, was, is)| was != is);
-        let astray = self.astray[t] || changed;
-        if self.ended[t].is_some() || !self.happens(id, event.op, astray) {
+        let diverged = self.diverged[t] || changed;
+        if self.ended[t].is_some() || !self.happens(id, event.op, diverged) {
             self.ended[t].get_or_insert(id);
             self.now.push(None);
             return;
         }
-        self.astray[t] = astray;
+        self.diverged[t] = diverged;
         // Everything that this thread does from here on is told by formulas: what the read had is of no importance.
         let value = match (event.op, seen) {
             (Op::Read(..), Some((x, _, is))) if changed => match is {
@@ -248,7 +248,7 @@ impl Rewrite<'_> {
     }
 
     /// Whether an event can still come, and is still known to be what it was.
-    fn happens(&self, id: EventId, op: Op, astray: bool) -> bool {
+    fn happens(&self, id: EventId, op: Op, diverged: bool) -> bool {
         let is_left = |event: EventId| self.now.get(event.index()).is_some_and(Option::is_some);
         match op {
             Op::Receive(token) => self.trace.senders(token).iter().all(|&sender| is_left(sender)),
@@ -259,8 +259,8 @@ impl Rewrite<'_> {
             Op::Busy(lock, mode) => self.held.iter().enumerate().any(|(other, held)| {
                 other != self.trace.thread(id).index() && held.iter().any(|(l, m)| *l == lock && m.conflicts_with(mode))
             }),
-            Op::Branch => !astray || !self.symbols.guards(id).is_empty(),
-            Op::Write(..) | Op::Update(..) => !astray || self.symbols.written(id).is_some(),
+            Op::Branch => !diverged || !self.symbols.guards(id).is_empty(),
+            Op::Write(..) | Op::Update(..) => !diverged || self.symbols.written(id).is_some(),
             _ => true,
         }
     }

@@ -4,8 +4,9 @@
 
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::native::compiler::{Compiler, Language};
-use crate::native::{flags, library};
+use portent_native::build::compiler::{Compiler, Language};
+use portent_native::build::flags;
+use portent_native::run::library;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -29,7 +30,7 @@ pub(crate) fn arguments(line: &[OsString]) -> Option<(Language, &[OsString])> {
 /// Whether C programs can be built at all.
 pub(crate) fn ready() -> Result<(), Failure> {
     library::available()?;
-    Compiler::find(Language::C).map(drop)
+    Ok(Compiler::find(Language::C).map(drop)?)
 }
 
 /// Builds a program of one C file, as `portent cc -pthread -o PROGRAM SOURCE` does.
@@ -52,5 +53,5 @@ pub(crate) fn run(language: Language, arguments: &[OsString]) -> Result<ExitCode
     library::available()?;
     let compiler = Compiler::find(language)?;
     let arguments = flags::instrumented(arguments, compiler.family()?, library::directory)?;
-    Err(compiler.become_with(&arguments))
+    Err(compiler.become_with(&arguments).into())
 }

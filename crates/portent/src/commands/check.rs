@@ -12,14 +12,14 @@ use crate::args::CheckArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::counted;
-use crate::native::examine;
-use crate::native::finding::Finding as Replayable;
-use crate::native::launch::Target;
-use crate::native::replay::{Replay, Script};
-use crate::native::subject::{Subject, path_of_round};
 use crate::reports::{self, Filters};
 use crate::spec::{Spec, merge};
 use crate::terminal::{self, Bar, Unit};
+use portent_native::record::recorder::{Subject, path_of_round};
+use portent_native::replay::finding::Finding as Replayable;
+use portent_native::replay::{Replay, Script};
+use portent_native::run::examine;
+use portent_native::run::launch::Target;
 use portent_order::Model;
 use portent_predict::{
     Bug, BugKind, Control, Finding, Nondeterminism, Options, Place, Prediction, PropertyOptions, check_properties,
@@ -80,7 +80,7 @@ fn check(args: &CheckArgs, silent: bool) -> Result<(Check<'_>, bool), Failure> {
         errors: false,
         not_replayed: 0,
         declared: match spec {
-            Some(_) => crate::native::declarations(&program),
+            Some(_) => portent_native::declarations(&program),
             None => BTreeMap::new(),
         },
         spec,
@@ -357,7 +357,7 @@ impl Check<'_> {
         let subject = |(number, replay)| {
             Subject::of_replay(replay, path_of_round(path, round, number), self.args.search.functions())
         };
-        (1..).zip(replays).map(subject).collect()
+        Ok((1..).zip(replays).map(subject).collect::<Result<_, _>>()?)
     }
 
     fn finish(mut self, filters: Filters, failed: bool, started: Instant) -> Result<ExitCode, Failure> {

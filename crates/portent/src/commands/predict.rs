@@ -82,7 +82,7 @@ fn replay_command(args: &PredictArgs) -> Option<String> {
     use crate::traces::is_standard;
     let findings = args.report.json.as_deref().filter(|path| !is_standard(path))?;
     // A trace that cannot say how it was recorded has been read all the same.
-    crate::native::recording::Recording::load(&args.trace).ok()??;
+    portent_native::record::recording::Recording::load(&args.trace).ok()??;
     let mut command = format!("portent replay {}", reports::quoted(&args.trace));
     if findings != super::replay::beside(&args.trace) {
         command.push_str(&format!(" --findings {}", reports::quoted(findings)));
@@ -98,8 +98,8 @@ fn replay_command(_: &PredictArgs) -> Option<String> {
 /// Where the variables of a recorded program are declared.
 #[cfg(target_os = "linux")]
 fn declarations(args: &PredictArgs) -> std::collections::BTreeMap<String, String> {
-    let recording = crate::native::recording::Recording::load(&args.trace).ok().flatten();
-    recording.map(|recording| crate::native::declarations(&recording.target().program)).unwrap_or_default()
+    let recording = portent_native::record::recording::Recording::load(&args.trace).ok().flatten();
+    recording.map(|recording| portent_native::declarations(&recording.target().program)).unwrap_or_default()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -4,13 +4,13 @@ use super::record_text::{self, Summary};
 use crate::args::{PolicyName, RecordArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::native::convert::{self, Converted};
-use crate::native::examine::{self, Nature};
-use crate::native::launch::{self, Outcome, Target};
-use crate::native::log_file::LogFile;
-use crate::native::recording::Recording;
 use crate::terminal::{self, Bar, Unit};
 use crate::traces;
+use portent_native::convert::{self, Converted};
+use portent_native::record::recording::Recording;
+use portent_native::run::examine::{self, Nature};
+use portent_native::run::launch::{self, Outcome, Target};
+use portent_native::run::log_file::LogFile;
 use portent_runtime::plan::{Plan, policy};
 use portent_trace::Layout;
 use portent_trace::format::{Dialect, Format, RECORDING, TraceSink};
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let outcome = launch::run(&target, &plan)?;
     let log = LogFile::open(&outcome.log())?;
     if !log.is_claimed() {
-        return Err(examine::not_instrumented(&target.program, nature));
+        return Err(examine::not_instrumented(&target.program, nature).into());
     }
     let started = Instant::now();
     let converted = write(&log, &target, &plan, &outcome, &output)?;

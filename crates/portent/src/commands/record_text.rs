@@ -1,9 +1,9 @@
 //! What `portent record` says when the program has ended.
 
 use crate::figures::{count, counted};
-use crate::native::convert::Converted;
-use crate::native::launch::Outcome;
-use crate::native::log_file::LogFile;
+use portent_native::convert::Converted;
+use portent_native::run::launch::Outcome;
+use portent_native::run::log_file::LogFile;
 use portent_runtime::log::message;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;

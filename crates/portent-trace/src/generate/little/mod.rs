@@ -37,9 +37,9 @@ enum Statement {
     If(Expr, Vec<Statement>, Vec<Statement>),
 }
 
-/// A step of a thread, as the program sees it.
+/// What a thread does next: its statements, with guards and blocks spelled out.
 #[derive(Clone, Debug)]
-enum Step {
+enum Action {
     Read(usize, usize),
     Write(usize, Expr),
     Update(usize, usize, Expr),
@@ -54,7 +54,7 @@ enum Step {
     Branch(Expr, Vec<Statement>, Vec<Statement>),
 }
 
-/// What a step did.
+/// What an action did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
     /// Read a variable and saw a value.
@@ -178,9 +178,9 @@ impl Little {
             let t = random.below(self.threads.len() as u32) as usize;
             // What it is about to do, before it does it: the formulas are over what it has read so far.
             let computed = machine.computed(t);
-            let step = machine.peek(t);
+            let action = machine.peek(t);
             let rest = machine.rest(t);
-            let (Some(did), Some(step)) = (machine.step(t, None), step) else {
+            let (Some(did), Some(action)) = (machine.step(t, None), action) else {
                 idle += 1;
                 continue;
             };
@@ -207,19 +207,19 @@ impl Little {
                 Did::Notify => line("ntf(c)".into(), None),
                 Did::Branch(_) => line("branch".into(), None),
             }
-            if let Step::Read(_, register) | Step::Update(_, register, _) = step {
+            if let Action::Read(_, register) | Action::Update(_, register, _) = action {
                 registers[t][register] = format!("r{}", reads[t]);
                 reads[t] += 1;
             }
-            if let Step::Write(_, expr) | Step::Update(_, _, expr) = &step {
+            if let Action::Write(_, expr) | Action::Update(_, _, expr) = &action {
                 let _ = writeln!(text, "#!= {}", expr.formula(&registers[t]));
             }
-            if let Step::Branch(expr, ..) = &step {
+            if let Action::Branch(expr, ..) = &action {
                 let _ = writeln!(text, "#!= (ne {} 0)", expr.formula(&registers[t]));
             }
-            if let (Step::Branch(_, then, other), Did::Branch(taken)) = (&step, did) {
+            if let (Action::Branch(_, then, other), Did::Branch(taken)) = (&action, did) {
                 let mut todo = rest;
-                todo.append(&mut steps(if taken { other } else { then }));
+                todo.append(&mut actions(if taken { other } else { then }));
                 text.push_str(&side(todo, registers[t].clone(), reads[t], at));
             }
             run.push((t, did));
@@ -229,27 +229,27 @@ impl Little {
 }
 
 /// What a thread would do up to its next branch, as the other side of the branch at a place.
-fn side(mut todo: Vec<Step>, mut registers: [String; REGISTERS], mut reads: usize, at: usize) -> String {
+fn side(mut todo: Vec<Action>, mut registers: [String; REGISTERS], mut reads: usize, at: usize) -> String {
     let mut text = String::new();
-    while let Some(step) = todo.pop() {
-        let line = match &step {
-            Step::Compute(register, expr) => {
+    while let Some(action) = todo.pop() {
+        let line = match &action {
+            Action::Compute(register, expr) => {
                 registers[*register] = expr.formula(&registers);
                 continue;
             }
-            Step::Branch(..) | Step::Begin | Step::End | Step::Sleep | Step::Wake | Step::Notify => break,
-            Step::Read(x, _) => format!("r(x{x})|{at}.else|"),
-            Step::Write(x, _) => format!("w(x{x})|{at}.else|"),
-            Step::Update(x, ..) => format!("u(x{x})|{at}.else|"),
-            Step::Acquire(lock) => format!("acq(l{lock})|{at}.else|"),
-            Step::Release(lock) => format!("rel(l{lock})|{at}.else|"),
+            Action::Branch(..) | Action::Begin | Action::End | Action::Sleep | Action::Wake | Action::Notify => break,
+            Action::Read(x, _) => format!("r(x{x})|{at}.else|"),
+            Action::Write(x, _) => format!("w(x{x})|{at}.else|"),
+            Action::Update(x, ..) => format!("u(x{x})|{at}.else|"),
+            Action::Acquire(lock) => format!("acq(l{lock})|{at}.else|"),
+            Action::Release(lock) => format!("rel(l{lock})|{at}.else|"),
         };
-        if let Step::Read(_, register) | Step::Update(_, register, _) = step {
+        if let Action::Read(_, register) | Action::Update(_, register, _) = action {
             registers[register] = format!("r{reads}");
             reads += 1;
         }
-        let written = match &step {
-            Step::Write(_, expr) | Step::Update(_, _, expr) => format!("= {}", expr.formula(&registers)),
+        let written = match &action {
+            Action::Write(_, expr) | Action::Update(_, _, expr) => format!("= {}", expr.formula(&registers)),
             _ => String::new(),
         };
         let _ = writeln!(text, "#!else {line}{written}");
@@ -272,27 +272,27 @@ pub struct Machine {
 struct Thread {
     registers: [i64; REGISTERS],
     /// What is still to do, the next thing last.
-    todo: Vec<Step>,
+    todo: Vec<Action>,
 }
 
-fn around(first: Step, block: &[Statement], last: Step) -> Vec<Step> {
-    std::iter::once(first).chain(steps(block).into_iter().rev()).chain([last]).collect()
+fn around(first: Action, block: &[Statement], last: Action) -> Vec<Action> {
+    std::iter::once(first).chain(actions(block).into_iter().rev()).chain([last]).collect()
 }
 
-/// The steps of a block, the first one last.
-fn steps(block: &[Statement]) -> Vec<Step> {
-    let step = |statement: &Statement| match statement.clone() {
-        Statement::Read(x, register) => vec![Step::Read(x, register)],
-        Statement::Write(x, expr) => vec![Step::Write(x, expr)],
-        Statement::Update(x, register, expr) => vec![Step::Update(x, register, expr)],
-        Statement::Compute(register, expr) => vec![Step::Compute(register, expr)],
-        Statement::Guarded(lock, inner) => around(Step::Acquire(lock), &inner, Step::Release(lock)),
-        Statement::Atomic(inner) => around(Step::Begin, &inner, Step::End),
-        Statement::Wait(lock) => vec![Step::Sleep, Step::Release(lock), Step::Wake, Step::Acquire(lock)],
-        Statement::Notify => vec![Step::Notify],
-        Statement::If(cond, then, other) => vec![Step::Branch(cond, then, other)],
+/// The actions of a block, the first one last.
+fn actions(block: &[Statement]) -> Vec<Action> {
+    let action = |statement: &Statement| match statement.clone() {
+        Statement::Read(x, register) => vec![Action::Read(x, register)],
+        Statement::Write(x, expr) => vec![Action::Write(x, expr)],
+        Statement::Update(x, register, expr) => vec![Action::Update(x, register, expr)],
+        Statement::Compute(register, expr) => vec![Action::Compute(register, expr)],
+        Statement::Guarded(lock, inner) => around(Action::Acquire(lock), &inner, Action::Release(lock)),
+        Statement::Atomic(inner) => around(Action::Begin, &inner, Action::End),
+        Statement::Wait(lock) => vec![Action::Sleep, Action::Release(lock), Action::Wake, Action::Acquire(lock)],
+        Statement::Notify => vec![Action::Notify],
+        Statement::If(cond, then, other) => vec![Action::Branch(cond, then, other)],
     };
-    let mut all: Vec<Step> = block.iter().flat_map(step).collect();
+    let mut all: Vec<Action> = block.iter().flat_map(action).collect();
     all.reverse();
     all
 }
@@ -300,7 +300,7 @@ fn steps(block: &[Statement]) -> Vec<Step> {
 impl Machine {
     /// The program before its threads have done anything.
     pub fn new(program: &Little) -> Machine {
-        let thread = |block: &Vec<Statement>| Thread { registers: [0; REGISTERS], todo: steps(block) };
+        let thread = |block: &Vec<Statement>| Thread { registers: [0; REGISTERS], todo: actions(block) };
         Machine {
             memory: vec![0; program.variables],
             holder: vec![None; program.locks],
@@ -322,80 +322,80 @@ impl Machine {
         (self.memory.clone(), self.threads.iter().map(|thread| thread.registers).collect(), self.notified)
     }
 
-    /// Registers that a thread computes before its next step.
+    /// Registers that a thread computes before its next action.
     fn computed(&self, t: usize) -> Vec<(usize, Expr)> {
-        let steps = self.threads[t].todo.iter().rev();
-        let computes = steps.map_while(|step| match step {
-            Step::Compute(register, expr) => Some((*register, expr.clone())),
+        let actions = self.threads[t].todo.iter().rev();
+        let computes = actions.map_while(|action| match action {
+            Action::Compute(register, expr) => Some((*register, expr.clone())),
             _ => None,
         });
         computes.collect()
     }
-    /// What a thread does after its next step, the next thing last.
-    fn rest(&self, t: usize) -> Vec<Step> {
+    /// What a thread does after its next action, the next thing last.
+    fn rest(&self, t: usize) -> Vec<Action> {
         let todo = &self.threads[t].todo;
-        let next = todo.iter().rposition(|step| !matches!(step, Step::Compute(..)));
+        let next = todo.iter().rposition(|action| !matches!(action, Action::Compute(..)));
         todo[..next.unwrap_or(0)].to_vec()
     }
-    fn peek(&self, t: usize) -> Option<Step> {
-        self.threads[t].todo.iter().rev().find(|step| !matches!(step, Step::Compute(..))).cloned()
+    fn peek(&self, t: usize) -> Option<Action> {
+        self.threads[t].todo.iter().rev().find(|action| !matches!(action, Action::Compute(..))).cloned()
     }
 
-    /// Lets a thread do its next step, unless it is over, waits for a lock or to be notified, divides by zero, or would take a branch in
+    /// Lets a thread do its next action, unless it is over, waits for a lock or to be notified, divides by zero, or would take a branch in
     /// another direction than `only`.
     pub fn step(&mut self, t: usize, only: Option<bool>) -> Option<Did> {
         let mut thread = self.threads[t].clone();
-        let step = loop {
+        let action = loop {
             match thread.todo.pop()? {
-                Step::Compute(register, expr) => thread.registers[register] = expr.value(&thread.registers)?,
-                step => break step,
+                Action::Compute(register, expr) => thread.registers[register] = expr.value(&thread.registers)?,
+                action => break action,
             }
         };
-        let did = match step {
-            Step::Read(x, register) => {
+        let did = match action {
+            Action::Read(x, register) => {
                 thread.registers[register] = self.memory[x];
                 Did::Read(x, self.memory[x])
             }
-            Step::Write(x, expr) => {
+            Action::Write(x, expr) => {
                 self.memory[x] = expr.value(&thread.registers)?;
                 Did::Write(x, self.memory[x])
             }
-            Step::Update(x, register, expr) => {
+            Action::Update(x, register, expr) => {
                 let before = self.memory[x];
                 thread.registers[register] = before;
                 self.memory[x] = expr.value(&thread.registers)?;
                 Did::Update(x, before, self.memory[x])
             }
-            Step::Acquire(lock) if self.holder[lock].is_some() => return None,
-            Step::Acquire(lock) => {
+            Action::Acquire(lock) if self.holder[lock].is_some() => return None,
+            Action::Acquire(lock) => {
                 self.holder[lock] = Some(t);
                 Did::Acquire(lock)
             }
-            Step::Release(lock) => {
+            Action::Release(lock) => {
                 self.holder[lock] = None;
                 Did::Release(lock)
             }
-            Step::Begin => Did::Begin,
-            Step::End => Did::End,
-            Step::Sleep => {
+            Action::Begin => Did::Begin,
+            Action::End => Did::End,
+            Action::Sleep => {
                 self.asleep = true;
                 Did::Sleep
             }
-            Step::Notify => {
+            Action::Notify => {
                 self.notified |= self.asleep;
                 Did::Notify
             }
-            Step::Wake if !self.notified => return None,
-            Step::Wake => Did::Wake,
-            Step::Branch(cond, then, other) => {
+            Action::Wake if !self.notified => return None,
+            Action::Wake => Did::Wake,
+            Action::Branch(cond, then, other) => {
                 let taken = cond.value(&thread.registers)? != 0;
                 if only.is_some_and(|only| only != taken) {
                     return None;
                 }
-                thread.todo.append(&mut steps(if taken { &then } else { &other }));
+                thread.todo.append(&mut actions(if taken { &then } else { &other }));
                 Did::Branch(taken)
             }
-            Step::Compute(..) => return None,
+            Action::Compute(..) => return None,
         };
         self.threads[t] = thread;
         Some(did)

@@ -1,9 +1,9 @@
 //! How a trace was recorded: everything that running the same program again needs, kept with the trace as an attachment.
 
-use super::convert::{Converted, Waiting};
-use super::examine;
-use super::launch::{Outcome, Target};
-use crate::failure::Failure;
+use crate::convert::{Converted, Waiting};
+use crate::error::Error;
+use crate::run::examine;
+use crate::run::launch::{Outcome, Target};
 use portent_runtime::log::message;
 use portent_runtime::plan::{Plan, policy};
 use portent_trace::TraceError;
@@ -11,47 +11,47 @@ use portent_trace::format::{self, RECORDING};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Error, ErrorKind};
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 /// How a trace was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Recording {
+pub struct Recording {
     /// The version of Portent.
-    pub(crate) portent: String,
+    pub portent: String,
     /// The program's file, absolute.
-    pub(crate) program: Text,
+    pub program: Text,
     /// What it was called with, its own name first.
-    pub(crate) arguments: Vec<Text>,
-    pub(crate) working_directory: Text,
+    pub arguments: Vec<Text>,
+    pub working_directory: Text,
     /// All variables of its environment, without Portent's own.
-    pub(crate) environment: Vec<(Text, Text)>,
+    pub environment: Vec<(Text, Text)>,
     /// The file it read as standard input, if it was given one.
     #[serde(default)]
-    pub(crate) input: Option<Text>,
-    pub(crate) scheduling: Scheduling,
-    pub(crate) end: End,
+    pub input: Option<Text>,
+    pub scheduling: Scheduling,
+    pub end: End,
     /// Who waited for whom, if nobody could move.
     #[serde(default)]
-    pub(crate) deadlock: Option<Vec<Waiting>>,
+    pub deadlock: Option<Vec<Waiting>>,
     /// What an assertion that failed said.
     #[serde(default)]
-    pub(crate) assertion: Option<String>,
+    pub assertion: Option<String>,
     /// For every thread: its parent, and which child of that it is. The main thread is its own parent.
-    pub(crate) family: Vec<(u64, u64)>,
+    pub family: Vec<(u64, u64)>,
     /// For every thread: what the system answered, in order.
-    pub(crate) answers: Vec<Vec<Answer>>,
-    pub(crate) modules: Vec<LoadedModule>,
+    pub answers: Vec<Vec<Answer>>,
+    pub modules: Vec<LoadedModule>,
     /// Events in the recording: as many as in the trace.
-    pub(crate) events: u64,
+    pub events: u64,
 }
 
 /// A text that need not be UTF-8, as paths and arguments are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Text {
+pub enum Text {
     /// One that is.
     Plain(String),
     /// One that is not.
@@ -63,16 +63,16 @@ pub(crate) enum Text {
 
 /// Who ran next, where nothing else decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Scheduling {
+pub struct Scheduling {
     /// `stay`, `rr`, `random` or `pct`.
-    pub(crate) policy: String,
-    pub(crate) seed: u64,
+    pub policy: String,
+    pub seed: u64,
 }
 
 /// How the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum End {
+pub enum End {
     /// With this status.
     Status(i32),
     /// By this signal.
@@ -81,17 +81,17 @@ pub(crate) enum End {
 
 /// An answer of the system: its kind, and its bytes in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Answer(pub(crate) u64, pub(crate) String);
+pub struct Answer(pub u64, pub String);
 
 /// A program or library as it was loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LoadedModule {
-    pub(crate) path: String,
-    pub(crate) bias: u64,
-    pub(crate) start: u64,
-    pub(crate) end: u64,
+pub struct LoadedModule {
+    pub path: String,
+    pub bias: u64,
+    pub start: u64,
+    pub end: u64,
     /// What tells one build of it from another, if the linker left such a thing.
-    pub(crate) build_id: Option<String>,
+    pub build_id: Option<String>,
 }
 
 impl From<&OsStr> for Text {
@@ -105,7 +105,7 @@ impl From<&OsStr> for Text {
 
 impl Text {
     /// The text as the system takes it. Damaged hexadecimal digits are left out.
-    pub(crate) fn to_os(&self) -> OsString {
+    pub fn to_os(&self) -> OsString {
         match self {
             Text::Plain(text) => text.into(),
             Text::Hex { hex } => OsString::from_vec(from_hex(hex).unwrap_or_default()),
@@ -130,19 +130,19 @@ const POLICIES: [(&str, u64); 4] =
 
 impl Scheduling {
     /// The scheduling of a plan.
-    pub(crate) fn of(plan: &Plan) -> Scheduling {
+    pub fn of(plan: &Plan) -> Scheduling {
         let name = POLICIES.iter().find(|(_, code)| *code == plan.policy).map_or("?", |(name, _)| *name);
         Scheduling { policy: name.to_owned(), seed: plan.seed }
     }
     /// The policy as plans name it.
-    pub(crate) fn code(&self) -> u64 {
+    pub fn code(&self) -> u64 {
         POLICIES.iter().find(|(name, _)| *name == self.policy).map_or(policy::STAY, |(_, code)| *code)
     }
 }
 
 impl Recording {
     /// What is known when the program has ended and its recording is converted.
-    pub(crate) fn new(target: &Target, plan: &Plan, outcome: &Outcome, converted: &Converted) -> Recording {
+    pub fn new(target: &Target, plan: &Plan, outcome: &Outcome, converted: &Converted) -> Recording {
         let survey = &converted.survey;
         let text = |text: &OsStr| Text::from(text);
         let end = match (outcome.status.code(), outcome.status.signal()) {
@@ -170,24 +170,24 @@ impl Recording {
     }
 
     /// The document that is attached to the trace.
-    pub(crate) fn to_json(&self) -> Result<Vec<u8>, TraceError> {
-        serde_json::to_vec(self).map_err(|error| TraceError::whole(Error::from(error)))
+    pub fn to_json(&self) -> Result<Vec<u8>, TraceError> {
+        serde_json::to_vec(self).map_err(|error| TraceError::whole(io::Error::from(error)))
     }
 
     /// How the trace in a file was recorded; `None` if it does not say.
-    pub(crate) fn load(path: &Path) -> Result<Option<Recording>, Failure> {
-        let named = |error: TraceError| Failure::Trace(error.in_input(&path.display().to_string()));
+    pub fn load(path: &Path) -> Result<Option<Recording>, Error> {
+        let named = |error: TraceError| Error::Trace(error.in_input(&path.display().to_string()));
         let file = File::open(path).map_err(|error| named(error.into()))?;
         let attached = format::attachments(file).map_err(named)?;
         let Some(json) = attached.get(&RECORDING) else { return Ok(None) };
         serde_json::from_slice(json).map(Some).map_err(|error| {
             let what = format!("how it was recorded cannot be read: {error}");
-            named(Error::new(ErrorKind::InvalidData, what).into())
+            named(io::Error::new(ErrorKind::InvalidData, what).into())
         })
     }
 
     /// What to start, to run the program again as it was.
-    pub(crate) fn target(&self) -> Target {
+    pub fn target(&self) -> Target {
         Target {
             program: self.program.to_os().into(),
             arguments: self.arguments.iter().map(Text::to_os).collect(),
@@ -200,7 +200,7 @@ impl Recording {
     }
 
     /// A plan that answers the program as it was answered, and knows its threads. Steps and goal are the caller's.
-    pub(crate) fn plan(&self) -> Plan {
+    pub fn plan(&self) -> Plan {
         let answer = |answer: &Answer| (answer.0, from_hex(&answer.1).unwrap_or_default());
         Plan {
             policy: self.scheduling.code(),
@@ -212,7 +212,7 @@ impl Recording {
     }
 
     /// The modules whose files are not what they were when the program was recorded, with the reason.
-    pub(crate) fn changed(&self) -> Vec<(PathBuf, &'static str)> {
+    pub fn changed(&self) -> Vec<(PathBuf, &'static str)> {
         let changed = |module: &LoadedModule| {
             let path = PathBuf::from(&module.path);
             let before = module.build_id.as_ref()?;
@@ -227,8 +227,8 @@ impl Recording {
 }
 
 impl LoadedModule {
-    fn of(module: &super::convert::survey::Module) -> LoadedModule {
-        let &super::convert::survey::Module { bias, start, end, ref path } = module;
+    fn of(module: &crate::convert::survey::Module) -> LoadedModule {
+        let &crate::convert::survey::Module { bias, start, end, ref path } = module;
         LoadedModule { path: path.clone(), bias, start, end, build_id: examine::build_id(Path::new(path)) }
     }
 }

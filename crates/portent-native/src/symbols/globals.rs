@@ -33,11 +33,11 @@ pub(super) struct Variable {
 
 /// What an address range of a module is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Datum {
+pub struct Datum {
     /// Such as `accounts[2].balance`, or `buffer+3` for bytes that are no member.
-    pub(crate) name: String,
+    pub name: String,
     /// Whether it is an integer with a sign.
-    pub(crate) signed: bool,
+    pub signed: bool,
 }
 
 impl Globals {

@@ -19,9 +19,9 @@
 //! and could not be linked with libtsan any more.
 
 use super::compiler::Family;
-use super::library::SPECS_NAME;
 use super::request::{Linking, Request};
-use crate::failure::Failure;
+use crate::error::Error;
+use crate::run::library::SPECS_NAME;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -34,11 +34,11 @@ const GCC_BUILTINS: [&str; 13] = [
 const CLANG_BUILTINS: [&str; 3] = ["memcpy", "memmove", "memset"];
 
 /// The user's arguments with ours around them. `directory` gives the runtime's; it is asked only for linking.
-pub(crate) fn instrumented(
+pub fn instrumented(
     arguments: &[OsString],
     family: Family,
-    directory: impl FnOnce() -> Result<PathBuf, Failure>,
-) -> Result<Vec<OsString>, Failure> {
+    directory: impl FnOnce() -> Result<PathBuf, Error>,
+) -> Result<Vec<OsString>, Error> {
     let request = Request::of(arguments);
     let compiles = request.compiles && !request.opted_out;
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -54,7 +54,7 @@ pub(crate) fn instrumented(
         after.extend(compiles.then_some("-fsanitize=thread".into()));
     } else {
         if request.statically && request.links == Linking::Whole {
-            return Err(Failure::usage(
+            return Err(Error::refused(
                 "a statically linked program cannot be recorded: the runtime is a shared library",
                 "link without -static, or build this program with the compiler itself",
             ));

@@ -8,21 +8,21 @@
 //! goal race T1 T2
 //! ```
 
-use crate::failure::Failure;
+use crate::error::Error;
 use std::fmt::Write;
 
 /// A schedule, and what to look for when it has been executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     /// Threads by number, each with the events it executes.
-    pub(crate) steps: Vec<(u32, u64)>,
+    pub steps: Vec<(u32, u64)>,
     /// What to look for.
-    pub(crate) goal: ScheduleGoal,
+    pub goal: ScheduleGoal,
 }
 
 /// What a schedule leads to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ScheduleGoal {
+pub enum ScheduleGoal {
     /// Nothing in particular: whatever the program does.
     #[default]
     None,
@@ -34,7 +34,7 @@ pub(crate) enum ScheduleGoal {
 
 impl Schedule {
     /// Appends events of a thread, joining them with the last step if that is the thread's too.
-    pub(crate) fn push(&mut self, thread: u32, events: u64) {
+    pub fn push(&mut self, thread: u32, events: u64) {
         match self.steps.last_mut() {
             Some((last, count)) if *last == thread => *count += events,
             _ if events > 0 => self.steps.push((thread, events)),
@@ -43,13 +43,13 @@ impl Schedule {
     }
 
     /// Reads the text form; `name` is what messages call it.
-    pub(crate) fn parse(text: &str, name: &str) -> Result<Schedule, Failure> {
+    pub fn parse(text: &str, name: &str) -> Result<Schedule, Error> {
         let mut schedule = Schedule::default();
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default();
             let words: Vec<&str> = line.split_whitespace().collect();
             let wrong = |expected: &str| {
-                Failure::usage(
+                Error::refused(
                     format!("{name}: line {}: {line:?} is no step of a schedule: expected {expected}", number + 1),
                     "a schedule has one `THREAD EVENTS` on each line, as in `T1 12`, and at its end perhaps `goal race T1 T2` or `goal deadlock T1 T2`",
                 )
@@ -96,7 +96,7 @@ impl std::fmt::Display for Schedule {
 }
 
 /// The number of a thread of a recording: `T3`, or `T3:name` if the program named it.
-pub(crate) fn thread_number(name: &str) -> Option<u32> {
+pub fn thread_number(name: &str) -> Option<u32> {
     let digits = name.split(':').next()?.strip_prefix('T')?;
     let number: u32 = digits.parse().ok()?;
     ((number as usize) < portent_runtime::log::MAX_THREADS).then_some(number)

@@ -2,9 +2,9 @@
 //!
 //! It was just predicted, or `predict --json` wrote it: both become a [`Finding`] here, and words are read in one place.
 
-use super::replay::{Run, Wanted};
 use super::schedule::{Schedule, ScheduleGoal, thread_number};
-use crate::failure::Failure;
+use super::{Run, Wanted};
+use crate::error::Error;
 use portent_predict::{Bug, Deadlock, Nondeterminism, Place};
 use portent_trace::{ThreadId, Trace};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// A finding that can be replayed.
 #[derive(Debug)]
-pub(crate) struct Finding {
+pub struct Finding {
     id: String,
     sought: Sought,
     /// The threads of its places, by name.
@@ -42,7 +42,7 @@ enum Sought {
 
 /// Findings of a trace, as `predict --json` wrote them.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Findings {
+pub struct Findings {
     schema: u32,
     findings: Vec<Row>,
 }
@@ -85,35 +85,35 @@ struct WitnessRow {
 
 impl Findings {
     /// Reads a document of schema 1.
-    pub(crate) fn load(path: &Path) -> Result<Findings, Failure> {
+    pub fn load(path: &Path) -> Result<Findings, Error> {
         let name = path.display();
         let help = "write them with `portent predict TRACE --json FILE`, and name the file with --findings";
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("{name}: {error}"), help))?;
+        let text = std::fs::read_to_string(path).map_err(|error| Error::refused(format!("{name}: {error}"), help))?;
         let found: Findings = serde_json::from_str(&text)
-            .map_err(|error| Failure::usage(format!("{name}: not a list of findings: {error}"), help))?;
+            .map_err(|error| Error::refused(format!("{name}: not a list of findings: {error}"), help))?;
         if found.schema != 1 {
             let message = format!("{name}: findings of schema {}, this Portent reads schema 1", found.schema);
-            return Err(Failure::usage(message, "use the Portent that wrote them"));
+            return Err(Error::refused(message, "use the Portent that wrote them"));
         }
         Ok(found)
     }
 
     /// The one with this id.
-    pub(crate) fn get(&self, id: &str) -> Result<Finding, Failure> {
+    pub fn get(&self, id: &str) -> Result<Finding, Error> {
         let row = self.findings.iter().find(|finding| finding.id == id).ok_or_else(|| {
             let known: Vec<_> = self.findings.iter().map(|finding| finding.id.as_str()).take(20).collect();
             let help = match known.len() {
                 0 => "there are no findings in the file".to_owned(),
                 _ => format!("there are: {}", known.join(", ")),
             };
-            Failure::usage(format!("there is no finding {id}"), help)
+            Error::refused(format!("there is no finding {id}"), help)
         })?;
         row.finding()
     }
 }
 
 impl Row {
-    fn finding(&self) -> Result<Finding, Failure> {
+    fn finding(&self) -> Result<Finding, Error> {
         let of_role = |role: &str| self.places.iter().find(|place| place.role == role);
         let event = |role: &str| of_role(role).and_then(|place| place.event);
         let sought = match (self.kind.as_str(), self.form.as_deref()) {
@@ -144,8 +144,8 @@ impl Row {
     }
 }
 
-fn foreign(id: &str) -> Failure {
-    Failure::usage(
+fn foreign(id: &str) -> Error {
+    Error::refused(
         format!("{id}: its threads are not those of a recorded program"),
         "findings can be replayed from traces that `portent record` wrote",
     )
@@ -153,7 +153,7 @@ fn foreign(id: &str) -> Failure {
 
 impl Finding {
     /// A finding that was just predicted.
-    pub(crate) fn of(trace: &Trace, finding: &portent_predict::Finding) -> Finding {
+    pub fn of(trace: &Trace, finding: &portent_predict::Finding) -> Finding {
         let name = |thread: ThreadId| trace.names().thread(thread).to_owned();
         let values = |places: &[&Place]| Sought::Values { events: places.iter().filter_map(|p| p.event).collect() };
         let sought = match &finding.bug {
@@ -183,10 +183,10 @@ impl Finding {
     }
 
     /// The schedule to enforce and what is to be seen.
-    pub(crate) fn script(&self, run: &Run) -> Result<(Schedule, Wanted), Failure> {
+    pub fn script(&self, run: &Run) -> Result<(Schedule, Wanted), Error> {
         let Some(steps) = &self.steps else {
             let help = "its evidence is the recorded run itself";
-            return Err(Failure::usage(format!("{} has no schedule to replay", self.id), help));
+            return Err(Error::refused(format!("{} has no schedule to replay", self.id), help));
         };
         let number = |thread: &String| thread_number(thread).ok_or_else(|| foreign(&self.id));
         let mut schedule = Schedule::default();
@@ -212,7 +212,7 @@ impl Finding {
         let known = run.events.len() as u32;
         if self.events.iter().any(|event| *event >= known) {
             let help = "findings and trace must be of the same run: predict again";
-            return Err(Failure::usage(format!("{}: names events that the trace does not have", self.id), help));
+            return Err(Error::refused(format!("{}: names events that the trace does not have", self.id), help));
         }
         Ok((schedule, wanted))
     }

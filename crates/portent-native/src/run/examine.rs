@@ -1,6 +1,6 @@
 //! A look at a program before it is started: can it be recorded, and if not, why not and what to do.
 
-use crate::failure::Failure;
+use crate::error::Error;
 use object::elf;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// What a program is, as far as recording goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nature {
+pub enum Nature {
     /// It calls the runtime.
     Instrumented,
     /// It does not, but it may start something that does.
@@ -23,8 +23,8 @@ pub(crate) enum Nature {
 const BUILD: &str = "build it with `portent cc` or `portent c++` in place of the compiler, for example `make CC=\"portent cc\" CXX=\"portent c++\"`";
 
 /// Finds the file of a program, as a shell would.
-pub(crate) fn find(program: &OsStr, directory: &Path) -> Result<PathBuf, Failure> {
-    let refused = |message: String, help: &str| Failure::not_started(message, help);
+pub fn find(program: &OsStr, directory: &Path) -> Result<PathBuf, Error> {
+    let refused = |message: String, help: &str| Error::not_started(message, help);
     let name = program.to_string_lossy().into_owned();
     // Joined piece by piece, so that `./` goes away.
     let with_directory = |path: &Path| directory.join(path).components().collect::<PathBuf>();
@@ -58,15 +58,15 @@ pub(crate) fn find(program: &OsStr, directory: &Path) -> Result<PathBuf, Failure
 }
 
 /// Looks into a program, and refuses one that cannot be recorded.
-pub(crate) fn examine(path: &Path) -> Result<Nature, Failure> {
+pub fn examine(path: &Path) -> Result<Nature, Error> {
     let name = path.display();
     let bytes =
-        std::fs::read(path).map_err(|error| Failure::not_started(format!("{name}: {error}"), "it must be readable"))?;
+        std::fs::read(path).map_err(|error| Error::not_started(format!("{name}: {error}"), "it must be readable"))?;
     if bytes.starts_with(b"#!") {
         return Ok(Nature::Script);
     }
     let no_program =
-        |what: &str| Failure::not_started(format!("{name}: {what}"), "portent records programs for Linux on x86-64");
+        |what: &str| Error::not_started(format!("{name}: {what}"), "portent records programs for Linux on x86-64");
     if !bytes.starts_with(&elf::ELFMAG) {
         return Err(no_program("this is no program that the system can start"));
     }
@@ -80,7 +80,7 @@ pub(crate) fn examine(path: &Path) -> Result<Nature, Failure> {
     let references = file.dynamic_symbols().any(|symbol| symbol.is_undefined() && is_runtime(&symbol));
     let dynamic = header.program_headers(endian, &*bytes).map_err(|_| no_program("a damaged program"))?;
     if !dynamic.iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP) {
-        return Err(Failure::usage(
+        return Err(Error::refused(
             format!("{name} is linked statically: no runtime can be loaded into it"),
             "link it without -static",
         ));
@@ -90,7 +90,7 @@ pub(crate) fn examine(path: &Path) -> Result<Nature, Failure> {
         .chain(file.dynamic_symbols())
         .any(|symbol| !symbol.is_undefined() && symbol.name().is_ok_and(|name| name == "__tsan_init"));
     if own_runtime {
-        return Err(Failure::usage(
+        return Err(Error::refused(
             format!("{name} has the compiler's own thread sanitizer linked into it, in place of Portent's runtime"),
             "link it without -fsanitize=thread, or with -shared-libsan; `portent cc` as compiler and linker does that",
         ));
@@ -120,17 +120,17 @@ fn needs_runtime(header: &elf::FileHeader64<Endianness>, endian: Endianness, byt
 }
 
 /// What to tell somebody whose program turned out to be not instrumented.
-pub(crate) fn not_instrumented(program: &Path, nature: Nature) -> Failure {
+pub fn not_instrumented(program: &Path, nature: Nature) -> Error {
     let name = program.display();
     match nature {
-        Nature::Plain => Failure::usage(
+        Nature::Plain => Error::refused(
             format!("nothing was recorded: {name} is built without instrumentation, and started nothing that has it"),
             BUILD,
         ),
         Nature::Script => {
-            Failure::usage(format!("nothing was recorded: {name} started no program with instrumentation"), BUILD)
+            Error::refused(format!("nothing was recorded: {name} started no program with instrumentation"), BUILD)
         }
-        Nature::Instrumented => Failure::usage(
+        Nature::Instrumented => Error::refused(
             format!("nothing was recorded: {name} did not load Portent's runtime"),
             "was it linked with another runtime, or is it privileged (set-user-id), which LD_LIBRARY_PATH does not reach?",
         ),
@@ -138,7 +138,7 @@ pub(crate) fn not_instrumented(program: &Path, nature: Nature) -> Failure {
 }
 
 /// What tells one build of a file from another.
-pub(crate) fn build_id(path: &Path) -> Option<String> {
+pub fn build_id(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let id = file.build_id().ok()??;

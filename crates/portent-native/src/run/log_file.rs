@@ -7,13 +7,13 @@ use std::io::{Error, ErrorKind, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// A recording that a program has written, or is going to.
-pub(crate) struct LogFile {
+pub struct LogFile {
     bytes: memmap2::Mmap,
     header: Header,
 }
 
 /// Makes an empty recording for a program to claim.
-pub(crate) fn create(path: &Path) -> Result<(), TraceError> {
+pub fn create(path: &Path) -> Result<(), TraceError> {
     let make = || {
         let mut file = File::create_new(path)?;
         file.write_all(&MAGIC)?;
@@ -25,7 +25,7 @@ pub(crate) fn create(path: &Path) -> Result<(), TraceError> {
 
 impl LogFile {
     /// Opens a recording whose program has ended.
-    pub(crate) fn open(path: &Path) -> Result<LogFile, TraceError> {
+    pub fn open(path: &Path) -> Result<LogFile, TraceError> {
         Self::map(path).map_err(|error| TraceError::whole(error).in_input(&path.display().to_string()))
     }
 
@@ -42,19 +42,19 @@ impl LogFile {
     }
 
     /// Its header as the program left it.
-    pub(crate) fn header(&self) -> &Header {
+    pub fn header(&self) -> &Header {
         &self.header
     }
     /// Whether an instrumented program ran at all.
-    pub(crate) fn is_claimed(&self) -> bool {
+    pub fn is_claimed(&self) -> bool {
         self.header.state != state::UNCLAIMED
     }
     /// Goes over its records, from the first.
-    pub(crate) fn scanner(&self) -> LogScanner<'_> {
+    pub fn scanner(&self) -> LogScanner<'_> {
         LogScanner::new(&self.bytes[RECORDS_AT..])
     }
     /// Reads its records, from the first.
-    pub(crate) fn reader(&self) -> LogReader<'_> {
+    pub fn reader(&self) -> LogReader<'_> {
         LogReader::new(&self.bytes[RECORDS_AT..])
     }
 }

@@ -3,106 +3,106 @@
 //! A thread's name is the last one it was given, a module can be used before it is noted, and a join means something only
 //! if the thread it joins does nothing afterwards. Everything that the runtime said besides events is gathered on the way.
 
-use crate::native::log_file::LogFile;
+use crate::run::log_file::LogFile;
 use portent_runtime::log::{self, Damaged, Scanned, note};
 use portent_trace::InputOp;
 
 /// What the first pass found.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub struct Survey {
     /// Events that can be converted.
-    pub(crate) events: u64,
+    pub events: u64,
     /// Bytes that all records take.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Every thread, by its number.
-    pub(crate) threads: Vec<Thread>,
+    pub threads: Vec<Thread>,
     /// Modules, in the order they were noted.
-    pub(crate) modules: Vec<Module>,
+    pub modules: Vec<Module>,
     /// Where the recording is damaged.
-    pub(crate) damage: Option<Damaged>,
+    pub damage: Option<Damaged>,
     /// Assertions, aborts and warnings, in order.
-    pub(crate) messages: Vec<Message>,
+    pub messages: Vec<Message>,
     /// The status that the program gave to `exit`.
-    pub(crate) exit: Option<u64>,
+    pub exit: Option<u64>,
     /// A signal that ended the program.
-    pub(crate) fatal: Option<Fatal>,
+    pub fatal: Option<Fatal>,
     /// The disk was full before the program ended.
-    pub(crate) full: bool,
+    pub full: bool,
     /// How many steps of the plan were done at its end.
-    pub(crate) plan_done: Option<u64>,
+    pub plan_done: Option<u64>,
     /// What the threads of the plan's goal were about to do when the steps were done.
-    pub(crate) goal: Option<Vec<AtGoal>>,
+    pub goal: Option<Vec<AtGoal>>,
     /// Where the plan could not be followed.
-    pub(crate) diverged: Option<Diverged>,
+    pub diverged: Option<Diverged>,
 }
 
 /// A thread of the program.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Thread {
+pub struct Thread {
     /// Who made it, and which child of that it is; for the main thread and for threads of which nothing is known, none.
-    pub(crate) family: Option<(u64, u64)>,
+    pub family: Option<(u64, u64)>,
     /// The last name that the program gave it.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// How many events it has.
-    pub(crate) events: u64,
+    pub events: u64,
     /// The number of its last event.
-    pub(crate) last: u64,
+    pub last: u64,
     /// What it asked the system, in order: kind and answer.
-    pub(crate) answers: Vec<(u64, Vec<u8>)>,
+    pub answers: Vec<(u64, Vec<u8>)>,
 }
 
 /// A program or library in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Module {
+pub struct Module {
     /// What to subtract from an address to get the one that the file gives.
-    pub(crate) bias: u64,
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) path: String,
+    pub bias: u64,
+    pub start: u64,
+    pub end: u64,
+    pub path: String,
 }
 
 /// Something that the runtime told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Message {
+pub struct Message {
     /// See [`log::message`].
-    pub(crate) kind: u64,
-    pub(crate) thread: usize,
-    pub(crate) pc: u64,
-    pub(crate) text: String,
+    pub kind: u64,
+    pub thread: usize,
+    pub pc: u64,
+    pub text: String,
 }
 
 /// A signal that ended the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fatal {
-    pub(crate) thread: usize,
-    pub(crate) signal: u64,
-    pub(crate) address: u64,
-    pub(crate) pc: u64,
+pub struct Fatal {
+    pub thread: usize,
+    pub signal: u64,
+    pub address: u64,
+    pub pc: u64,
 }
 
 /// What a thread of the goal was about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AtGoal {
-    pub(crate) thread: u64,
-    pub(crate) pending: u64,
-    pub(crate) address: u64,
-    pub(crate) size: u64,
-    pub(crate) pc: u64,
-    pub(crate) enabled: bool,
+pub struct AtGoal {
+    pub thread: u64,
+    pub pending: u64,
+    pub address: u64,
+    pub size: u64,
+    pub pc: u64,
+    pub enabled: bool,
 }
 
 /// Where a plan could not be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Diverged {
-    pub(crate) step: u64,
-    pub(crate) thread: u64,
+pub struct Diverged {
+    pub step: u64,
+    pub thread: u64,
     /// Events of the step that were left.
-    pub(crate) left: u64,
+    pub left: u64,
     /// See [`log::diverged`].
-    pub(crate) why: u64,
-    pub(crate) pending: u64,
-    pub(crate) address: u64,
-    pub(crate) pc: u64,
+    pub why: u64,
+    pub pending: u64,
+    pub address: u64,
+    pub pc: u64,
 }
 
 /// The numbers of a note; those it should have and has not are zero.
@@ -122,7 +122,7 @@ fn text(payload: &[u8], numbers: usize) -> String {
 
 impl Survey {
     /// Reads all of a recording once.
-    pub(crate) fn of(file: &LogFile, mut progress: impl FnMut(u64)) -> Survey {
+    pub fn of(file: &LogFile, mut progress: impl FnMut(u64)) -> Survey {
         let mut survey = Survey::default();
         let is_event: [bool; 512] = std::array::from_fn(|code| InputOp::from_code(code as u16).is_some());
         let mut scanner = file.scanner();
@@ -226,7 +226,7 @@ impl Survey {
     }
 
     /// What the trace calls a thread.
-    pub(crate) fn thread_name(&self, thread: usize) -> String {
+    pub fn thread_name(&self, thread: usize) -> String {
         match self.threads.get(thread).and_then(|thread| thread.name.as_ref()) {
             Some(name) => format!("T{thread}:{name}"),
             None => format!("T{thread}"),

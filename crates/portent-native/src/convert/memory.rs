@@ -7,7 +7,7 @@
 use super::areas::{Area, Areas, Owner};
 use super::pages::{Known, Pages};
 use super::survey::Module;
-use crate::native::symbols::Symbols;
+use crate::symbols::Symbols;
 use portent_trace::{ByteRange, Names, ObjectClass, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 

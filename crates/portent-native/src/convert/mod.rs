@@ -18,17 +18,17 @@ mod memory;
 mod oddities;
 mod pages;
 mod sites;
-pub(crate) mod survey;
+pub mod survey;
 mod sync;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use deadlock::{Holder, Waiting};
-pub(crate) use oddities::Oddities;
+pub use deadlock::{Holder, Waiting};
+pub use oddities::Oddities;
 
-use super::log_file::LogFile;
-use super::symbols::Symbols;
+use crate::run::log_file::LogFile;
+use crate::symbols::Symbols;
 use memory::Memory;
 use oddities::Oddity;
 use pages::{Known, Seen};
@@ -43,21 +43,21 @@ use survey::{Module, Survey, numbers};
 use sync::{Step, Sync};
 
 /// A recording that has become a trace.
-pub(crate) struct Converted {
+pub struct Converted {
     /// What the first pass found.
-    pub(crate) survey: Survey,
+    pub survey: Survey,
     /// Names of everything, by the trace's numbers.
-    pub(crate) names: Names,
+    pub names: Names,
     /// What addresses are called.
-    pub(crate) symbols: Symbols,
+    pub symbols: Symbols,
     /// What had to be left out.
-    pub(crate) oddities: Oddities,
+    pub oddities: Oddities,
     /// Who waited for whom, if nobody could move.
-    pub(crate) deadlock: Option<Vec<Waiting>>,
+    pub deadlock: Option<Vec<Waiting>>,
 }
 
 /// Writes the events of a recording to `sink`, which the caller finishes. Paths are told relative to `directory`.
-pub(crate) fn convert(
+pub fn convert(
     file: &LogFile,
     directory: &Path,
     sink: &mut dyn TraceSink,

@@ -6,10 +6,10 @@
 //! Invariants: every file appears under its name whole or not at all (written beside, then renamed), and is compared with
 //! what it should be before each use. So builds may run at the same time, and a damaged file repairs itself.
 
-use crate::failure::Failure;
+use crate::error::Error;
 use portent_runtime::{LIBRARY, LIBRARY_HASH};
 use std::ffi::OsString;
-use std::io::{Error, Result as IoResult, Write};
+use std::io::{self, Result as IoResult, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const NAME: &str = "libportent_runtime.so";
 const ALIASES: [&str; 4] = ["libtsan.so", "libtsan.so.0", "libtsan.so.1", "libtsan.so.2"];
 
 /// The file of [`SPECS`].
-pub(crate) const SPECS_NAME: &str = "gcc.specs";
+pub const SPECS_NAME: &str = "gcc.specs";
 
 /// Makes gcc's compiler proper instrument while its driver, which would link libtsan, knows nothing of it. Needed where
 /// one command compiles and links, link-time optimisation included. The empty substitution ends the word: whatever
@@ -37,7 +37,7 @@ const SPECS: &str = "\
 ";
 
 /// The directory with the runtime; unpacks it if need be.
-pub(crate) fn directory() -> Result<PathBuf, Failure> {
+pub fn directory() -> Result<PathBuf, Error> {
     available()?;
     let mut refused = Vec::new();
     for place in places(|name| env::var_os(name))? {
@@ -46,16 +46,16 @@ pub(crate) fn directory() -> Result<PathBuf, Failure> {
             Err(error) => refused.push(format!("{}: {error}", place.path.display())),
         }
     }
-    Err(Failure::usage(
+    Err(Error::refused(
         format!("the runtime could not be unpacked: {}", refused.join("; ")),
         "set PORTENT_CACHE to a directory of yours that can be written to",
     ))
 }
 
 /// Whether this build has a runtime at all.
-pub(crate) fn available() -> Result<(), Failure> {
+pub fn available() -> Result<(), Error> {
     if LIBRARY.is_empty() {
-        return Err(Failure::usage(
+        return Err(Error::refused(
             "this build of portent cannot build, record or replay programs",
             "that needs Linux on x86-64 with glibc (the Rust target x86_64-unknown-linux-gnu); traces work everywhere",
         ));
@@ -72,11 +72,11 @@ struct Place {
 }
 
 /// Where to unpack, best first. A place that was asked for by name has no alternative.
-fn places(variable: impl Fn(&str) -> Option<OsString>) -> Result<Vec<Place>, Failure> {
+fn places(variable: impl Fn(&str) -> Option<OsString>) -> Result<Vec<Place>, Error> {
     let variable = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(path) = variable("PORTENT_CACHE") {
         let path = std::path::absolute(&path)
-            .map_err(|error| Failure::usage(format!("PORTENT_CACHE: {error}"), "name a directory"))?;
+            .map_err(|error| Error::refused(format!("PORTENT_CACHE: {error}"), "name a directory"))?;
         return Ok(vec![Place { path, in_public: false }]);
     }
     // The XDG rules: a relative path is to be ignored.
@@ -99,7 +99,7 @@ fn user() -> IoResult<u32> {
 
 fn unpack(place: &Place) -> IoResult<PathBuf> {
     if place.path.as_os_str().as_bytes().contains(&b':') {
-        return Err(Error::other("a directory with ':' in its name cannot be searched for libraries"));
+        return Err(io::Error::other("a directory with ':' in its name cannot be searched for libraries"));
     }
     create(&place.path)?;
     if place.in_public {
@@ -135,7 +135,7 @@ fn check_private(directory: &Path) -> IoResult<()> {
     let found = fs::symlink_metadata(directory)?;
     if !found.is_dir() || (found.uid() != user()? && found.uid() != 0) || found.mode() & 0o022 != 0 {
         let name = directory.display();
-        return Err(Error::other(format!("{name} is not a directory that only this user can write to")));
+        return Err(io::Error::other(format!("{name} is not a directory that only this user can write to")));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! has the same size.
 
 use super::{library, log_file};
-use crate::failure::Failure;
+use crate::error::Error;
 use nix::sys::personality::{self, Persona};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
@@ -24,39 +24,39 @@ use tempfile::TempDir;
 
 /// What to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub struct Target {
     /// The program's file, absolute.
-    pub(crate) program: PathBuf,
+    pub program: PathBuf,
     /// What it is called with, its own name first.
-    pub(crate) arguments: Vec<OsString>,
+    pub arguments: Vec<OsString>,
     /// Where it runs.
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
     /// All of its environment, but for what a session adds.
-    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub environment: Vec<(OsString, OsString)>,
     /// What it reads as standard input; Portent's own if nothing is given.
-    pub(crate) input: Option<PathBuf>,
+    pub input: Option<PathBuf>,
     /// A command, such as a debugger, that gets program and arguments behind its own and starts it.
-    pub(crate) wrapper: Vec<OsString>,
+    pub wrapper: Vec<OsString>,
     /// Its output goes nowhere.
-    pub(crate) silent: bool,
+    pub silent: bool,
 }
 
 /// How a run ended.
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// How the program ended.
-    pub(crate) status: ExitStatus,
+    pub status: ExitStatus,
     /// How long it ran.
-    pub(crate) elapsed: Duration,
+    pub elapsed: Duration,
     /// The system refused to switch address randomisation off: replays will see other addresses.
-    pub(crate) randomised: bool,
+    pub randomised: bool,
     /// It ran for too long and was stopped.
-    pub(crate) timed_out: bool,
+    pub timed_out: bool,
     session: TempDir,
 }
 
 impl Outcome {
     /// Where the recording is. It is gone when the outcome is.
-    pub(crate) fn log(&self) -> PathBuf {
+    pub fn log(&self) -> PathBuf {
         self.session.path().join("log")
     }
 }
@@ -69,16 +69,16 @@ const LIBRARY_LENGTH: usize = 160;
 
 impl Target {
     /// A program with its arguments, here and now.
-    pub(crate) fn here(program: PathBuf, arguments: Vec<OsString>) -> Result<Target, Failure> {
+    pub fn here(program: PathBuf, arguments: Vec<OsString>) -> Result<Target, Error> {
         let directory = std::env::current_dir()
-            .map_err(|error| Failure::Trace(TraceError::whole(error).in_input("current directory")))?;
+            .map_err(|error| Error::Trace(TraceError::whole(error).in_input("current directory")))?;
         let environment = std::env::vars_os().filter(|(name, _)| name != SESSION).collect();
         Ok(Target { program, arguments, directory, environment, input: None, wrapper: Vec::new(), silent: false })
     }
 
     /// A directory for the session, on the file system where the recorded run had its own: where a mapping of the
     /// recording goes depends on that.
-    fn session(&self) -> Result<TempDir, Failure> {
+    fn session(&self) -> Result<TempDir, Error> {
         let make = |place: &Path| tempfile::Builder::new().prefix("portent-").rand_bytes(8).tempdir_in(place);
         let recorded = self.environment.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
         let recorded = recorded.map_or_else(|| PathBuf::from("/tmp"), |(_, value)| PathBuf::from(value));
@@ -86,7 +86,7 @@ impl Target {
         make(&recorded).or_else(|_| make(&here)).map_err(|error| io(error, &here))
     }
 
-    fn command(&self, session: &Path, libraries: &Path) -> Result<Command, Failure> {
+    fn command(&self, session: &Path, libraries: &Path) -> Result<Command, Error> {
         let mut command = match self.wrapper.split_first() {
             Some((wrapper, rest)) => {
                 let mut command = Command::new(wrapper);
@@ -129,19 +129,19 @@ fn stretched(path: &Path, length: usize) -> OsString {
     longer
 }
 
-fn io(error: std::io::Error, path: &Path) -> Failure {
-    Failure::Trace(TraceError::whole(error).in_input(&path.display().to_string()))
+fn io(error: std::io::Error, path: &Path) -> Error {
+    Error::Trace(TraceError::whole(error).in_input(&path.display().to_string()))
 }
 
 /// Runs a program under the runtime, as the plan says, until it ends.
 ///
 /// Signals that ask this process to end go to the program instead; it decides what to do about them.
-pub(crate) fn run(target: &Target, plan: &Plan) -> Result<Outcome, Failure> {
+pub fn run(target: &Target, plan: &Plan) -> Result<Outcome, Error> {
     run_limited(target, plan, None)
 }
 
 /// The same, but stops a program that runs longer than `limit`.
-pub(crate) fn run_limited(target: &Target, plan: &Plan, limit: Option<Duration>) -> Result<Outcome, Failure> {
+pub fn run_limited(target: &Target, plan: &Plan, limit: Option<Duration>) -> Result<Outcome, Error> {
     let libraries = library::directory()?;
     let session = target.session()?;
     log_file::create(&session.path().join("log"))?;
@@ -158,7 +158,7 @@ pub(crate) fn run_limited(target: &Target, plan: &Plan, limit: Option<Duration>)
 }
 
 /// Starts the program without address randomisation; whether the system refused that.
-fn start(command: &mut Command) -> Result<(Child, bool), Failure> {
+fn start(command: &mut Command) -> Result<(Child, bool), Error> {
     // What a thread sets for itself, the processes it starts inherit; nothing else here is touched by it.
     let before = personality::get();
     let refused = match before {
@@ -180,7 +180,7 @@ fn start(command: &mut Command) -> Result<(Child, bool), Failure> {
             ErrorKind::PermissionDenied => "you may not run it",
             _ => "can it be started without portent?",
         };
-        Failure::not_started(format!("{}: {error}", Path::new(what).display()), help)
+        Error::not_started(format!("{}: {error}", Path::new(what).display()), help)
     })?;
     let stays = std::fs::read_to_string("/proc/sys/kernel/randomize_va_space").is_ok_and(|text| text.trim() == "0");
     Ok((child, refused && !stays))
@@ -192,9 +192,9 @@ struct Forwarding {
 }
 
 /// Does something while signals that would end this process are caught.
-fn with_signals<T>(work: impl FnOnce(&mut Forwarding) -> Result<T, Failure>) -> Result<T, Failure> {
+fn with_signals<T>(work: impl FnOnce(&mut Forwarding) -> Result<T, Error>) -> Result<T, Error> {
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]);
-    let signals = signals.map_err(|error| Failure::Trace(TraceError::whole(error).in_input("signals")))?;
+    let signals = signals.map_err(|error| Error::Trace(TraceError::whole(error).in_input("signals")))?;
     work(&mut Forwarding { signals })
 }
 
@@ -248,7 +248,7 @@ fn in_foreground() -> bool {
 }
 
 /// Ends this process by the signal that ended the program. Returns if that does not work.
-pub(crate) fn die_of(number: i32) {
+pub fn die_of(number: i32) {
     // One core dump, the program's, is enough.
     let _ = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0);
     if signal_hook::low_level::emulate_default_handler(number).is_err()

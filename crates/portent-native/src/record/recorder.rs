@@ -1,15 +1,14 @@
 //! A run that is examined: recorded, or replayed and found to behave in a new way.
 
-use super::convert;
-use super::launch::{self, Target};
-use super::log_file::LogFile;
 use super::recording::Recording;
-use super::replay::{Replay, Run};
-use super::{examine, examine::Nature};
-use crate::failure::Failure;
-use crate::traces;
+use crate::convert;
+use crate::error::Error;
+use crate::replay::{Replay, Run};
+use crate::run::examine::{self, Nature};
+use crate::run::launch::{self, Target};
+use crate::run::log_file::LogFile;
 use portent_runtime::plan::Plan;
-use portent_trace::format::{Dialect, Format, RECORDING};
+use portent_trace::format::{self, Dialect, Format, RECORDING};
 use portent_trace::{FunctionBlocks, InputBatch, InputSource, Layout, Names, Progress, Trace, TraceError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::collections::HashSet;
@@ -19,28 +18,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A run with everything that predicting and replaying needs.
-pub(crate) struct Subject {
-    pub(crate) run: Run,
-    pub(crate) recording: Recording,
-    pub(crate) trace: Arc<Trace>,
+pub struct Subject {
+    pub run: Run,
+    pub recording: Recording,
+    pub trace: Arc<Trace>,
     /// Where it is kept.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// How the run itself went wrong, if it did.
-    pub(crate) failed: Vec<String>,
+    pub failed: Vec<String>,
     /// The signal by which somebody ended it, if so.
-    pub(crate) ended_by: Option<i32>,
+    pub ended_by: Option<i32>,
 }
 
 impl Subject {
     /// Runs the program once. `None` in place of the trace's path keeps nothing.
-    pub(crate) fn record(
+    pub fn record(
         target: &Target,
         plan: &Plan,
         limit: Duration,
         nature: Nature,
         path: PathBuf,
         functions: FunctionBlocks,
-    ) -> Result<Subject, Failure> {
+    ) -> Result<Subject, Error> {
         let outcome = launch::run_limited(target, plan, Some(limit))?;
         let log = LogFile::open(&outcome.log())?;
         if !log.is_claimed() {
@@ -64,7 +63,7 @@ impl Subject {
     }
 
     /// A replay that did something new.
-    pub(crate) fn of_replay(replay: Replay, path: PathBuf, functions: FunctionBlocks) -> Result<Subject, Failure> {
+    pub fn of_replay(replay: Replay, path: PathBuf, functions: FunctionBlocks) -> Result<Subject, Error> {
         Self::new(replay.run, replay.recording, path, Vec::new(), functions)
     }
 
@@ -74,15 +73,15 @@ impl Subject {
         path: PathBuf,
         failed: Vec<String>,
         functions: FunctionBlocks,
-    ) -> Result<Subject, Failure> {
+    ) -> Result<Subject, Error> {
         let trace =
-            trace_of(&run, functions).map_err(|error| Failure::Trace(error.in_input(&path.display().to_string())))?;
+            trace_of(&run, functions).map_err(|error| Error::Trace(error.in_input(&path.display().to_string())))?;
         Ok(Subject { trace: Arc::new(trace), run, recording, path, failed, ended_by: None })
     }
 
     /// Writes the trace, with how it was recorded.
-    pub(crate) fn save(&self) -> Result<(), Failure> {
-        let mut sink = traces::create(&self.path, Format::Portent, Dialect::Portent, Layout::default())?;
+    pub fn save(&self) -> Result<(), Error> {
+        let mut sink = format::create(&self.path, Format::Portent, Dialect::Portent, Layout::default())?;
         let mut source = Source { run: &self.run, at: 0 };
         let mut batch = InputBatch::default();
         while source.next_batch(&mut batch)? {
@@ -94,7 +93,7 @@ impl Subject {
     }
 
     /// What the run does, as operations at places: what is new in another run is told by what is not among them.
-    pub(crate) fn behaviour(run: &Run) -> HashSet<(u16, String)> {
+    pub fn behaviour(run: &Run) -> HashSet<(u16, String)> {
         let mut seen = HashSet::new();
         let mut known = HashSet::new();
         for event in &run.events {
@@ -107,12 +106,12 @@ impl Subject {
 }
 
 /// A run as a trace.
-pub(crate) fn trace_of(run: &Run, functions: FunctionBlocks) -> Result<Trace, TraceError> {
+pub fn trace_of(run: &Run, functions: FunctionBlocks) -> Result<Trace, TraceError> {
     Trace::from_input_watched(&mut Source { run, at: 0 }, functions, |_| ())
 }
 
 /// A path beside another, for the run number `number` of a round.
-pub(crate) fn path_of_round(path: &Path, round: u32, number: usize) -> PathBuf {
+pub fn path_of_round(path: &Path, round: u32, number: usize) -> PathBuf {
     path.with_extension(format!("round{round}-{number}.portent"))
 }
 

@@ -10,7 +10,7 @@ macro_rules! oddities {
     ($($name:ident, $one:literal, $many:literal;)*) => {
         /// A way in which a recording can contradict itself.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Oddity { $(#[allow(missing_docs)] $name,)* }
+        pub enum Oddity { $(#[allow(missing_docs)] $name,)* }
 
         impl Oddity {
             const ALL: &'static [Oddity] = &[$(Oddity::$name),*];
@@ -44,7 +44,7 @@ oddities! {
 
 /// How often each happened, and where first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Oddities {
+pub struct Oddities {
     found: Vec<(Oddity, u64, LocId)>,
 }
 
@@ -58,18 +58,18 @@ impl Oddities {
 
     /// How often something happened.
     #[cfg(test)]
-    pub(crate) fn count(&self, oddity: Oddity) -> u64 {
+    pub fn count(&self, oddity: Oddity) -> u64 {
         self.found.iter().find(|(known, ..)| *known == oddity).map_or(0, |(_, count, _)| *count)
     }
 
     /// One line for each, with its label. Memory that libraries write is everywhere and does little harm.
-    pub(crate) fn lines(&self, names: &Names) -> Vec<(&'static str, String)> {
+    pub fn lines(&self, names: &Names) -> Vec<(&'static str, String)> {
         let of = |oddity: &Oddity| self.found.iter().find(|(known, ..)| known == oddity);
         let line = |(oddity, count, at): &(Oddity, u64, LocId)| {
             let (one, many) = oddity.text();
             let (text, first) = if *count == 1 { (one, "") } else { (many, "first ") };
             let label = if *oddity == Oddity::StrangeRead { "note" } else { "warning" };
-            (label, format!("{} {text}; {first}at {}", crate::figures::count(*count), names.location(*at)))
+            (label, format!("{} {text}; {first}at {}", portent_report::words::count(*count), names.location(*at)))
         };
         Oddity::ALL.iter().filter_map(of).map(line).collect()
     }

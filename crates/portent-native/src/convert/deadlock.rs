@@ -4,35 +4,35 @@ use serde::{Deserialize, Serialize};
 
 /// A thread that cannot move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Waiting {
+pub struct Waiting {
     /// The thread's number.
-    pub(crate) thread: u64,
+    pub thread: u64,
     /// What the trace calls it.
-    pub(crate) name: String,
+    pub name: String,
     /// What it is about to do, with the code of the trace format.
-    pub(crate) pending: u64,
+    pub pending: u64,
     /// The lock, thread or whatever it waits for.
-    pub(crate) object: Option<String>,
+    pub object: Option<String>,
     /// Where.
-    pub(crate) location: String,
+    pub location: String,
     /// In which function.
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     /// Who holds the lock that it waits for.
-    pub(crate) holders: Vec<Holder>,
+    pub holders: Vec<Holder>,
 }
 
 /// A thread that holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Holder {
+pub struct Holder {
     /// What the trace calls it.
-    pub(crate) name: String,
+    pub name: String,
     /// Where it took the lock.
-    pub(crate) location: String,
+    pub location: String,
 }
 
 impl Waiting {
     /// What the thread waits for, in words.
-    pub(crate) fn sentence(&self) -> String {
+    pub fn sentence(&self) -> String {
         use portent_runtime::log::op;
         let object = self.object.as_deref().unwrap_or("?");
         let what = match u16::try_from(self.pending).unwrap_or(u16::MAX) {

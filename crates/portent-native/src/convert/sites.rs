@@ -1,7 +1,7 @@
 //! Places in the program that were looked up before.
 
 use super::memory::Memory;
-use crate::native::symbols::{Place, Symbols};
+use crate::symbols::{Place, Symbols};
 use portent_trace::{LocId, Names, ObjectClass, Problem};
 use rustc_hash::FxHashMap;
 

@@ -3,7 +3,7 @@
 //! `PORTENT_CC` and `PORTENT_CXX` name it, with words before and after it as in `ccache gcc -m64`; otherwise it is the
 //! first of a few well-known names on the search path.
 
-use crate::failure::Failure;
+use crate::error::Error;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 
 /// The language of the command: C or C++. It says which compiler, not what the sources are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
+pub enum Language {
     C,
     Cxx,
 }
@@ -39,28 +39,28 @@ impl Language {
 
 /// The two kinds of compiler, which want different flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
     Gcc,
     Clang,
 }
 
 /// A compiler, as the words that start it.
 #[derive(Debug)]
-pub(crate) struct Compiler {
+pub struct Compiler {
     words: Vec<OsString>,
     language: Language,
 }
 
 impl Compiler {
     /// The compiler for a language.
-    pub(crate) fn find(language: Language) -> Result<Self, Failure> {
+    pub fn find(language: Language) -> Result<Self, Error> {
         let ourselves = env::current_exe().and_then(|path| path.canonicalize()).ok();
         let is_ourselves = |path: &Path| ourselves.is_some() && path.canonicalize().ok() == ourselves;
         let (variable, names) = (language.variable(), language.names());
         let words = words(&env::var_os(variable).unwrap_or_default());
         if let Some(first) = words.first() {
             if on_path(first).is_some_and(|path| is_ourselves(&path)) {
-                return Err(Failure::usage(
+                return Err(Error::refused(
                     format!("{variable} names portent itself"),
                     format!("set it to the compiler that portent is to use, such as {}", names[0]),
                 ));
@@ -70,7 +70,7 @@ impl Compiler {
         let found = names.into_iter().find(|name| on_path(name.as_ref()).is_some_and(|path| !is_ourselves(&path)));
         match found {
             Some(name) => Ok(Self { words: vec![name.into()], language }),
-            None => Err(Failure::not_started(
+            None => Err(Error::not_started(
                 format!("no compiler found: none of {} is on the search path", names.join(", ")),
                 format!("install one (on Debian and Ubuntu: apt install {}), or name yours in {variable}", names[0]),
             )),
@@ -78,7 +78,7 @@ impl Compiler {
     }
 
     /// What kind of compiler it is: by the names of its files, and only if they do not tell, by asking it.
-    pub(crate) fn family(&self) -> Result<Family, Failure> {
+    pub fn family(&self) -> Result<Family, Error> {
         for word in self.words.iter().filter(|word| !word.as_bytes().starts_with(b"-")) {
             // `cc` is often a link to the real one; `gcc` may be a link to ccache, or even to clang.
             let real = on_path(word).and_then(|path| path.canonicalize().ok());
@@ -96,12 +96,12 @@ impl Compiler {
     }
 
     /// Becomes the compiler; returns only if that fails.
-    pub(crate) fn become_with(&self, arguments: &[OsString]) -> Failure {
+    pub fn become_with(&self, arguments: &[OsString]) -> Error {
         self.not_started(&self.command(arguments).exec())
     }
 
     /// Runs the compiler, and returns what it says.
-    pub(crate) fn run(&self, arguments: &[OsString]) -> Result<Output, Failure> {
+    pub fn run(&self, arguments: &[OsString]) -> Result<Output, Error> {
         self.command(arguments).stdin(Stdio::null()).output().map_err(|error| self.not_started(&error))
     }
 
@@ -111,9 +111,9 @@ impl Compiler {
         command
     }
 
-    fn not_started(&self, error: &std::io::Error) -> Failure {
+    fn not_started(&self, error: &std::io::Error) -> Error {
         let variable = self.language.variable();
-        Failure::not_started(
+        Error::not_started(
             format!("the compiler {} could not be started: {error}", self.words[0].display()),
             format!("install it, or name another in {variable}"),
         )

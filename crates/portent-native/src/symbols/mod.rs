@@ -7,9 +7,9 @@ mod dwarf;
 mod globals;
 mod types;
 
-pub(crate) use globals::Datum;
+pub use globals::Datum;
 
-use super::convert::survey::Module;
+use crate::convert::survey::Module;
 use globals::Globals;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -18,15 +18,15 @@ use std::rc::Rc;
 
 /// A place in the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     /// `file:line`, or `module+0xoffset`, or the bare address.
-    pub(crate) text: String,
+    pub text: String,
     /// The function in the source, even if it was inlined.
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     /// The function that the machine knows, into which others may have been inlined.
-    pub(crate) outer: Option<String>,
+    pub outer: Option<String>,
     /// The innermost `file:line` that is not in a system's header or library, if there is one.
-    pub(crate) own: Option<String>,
+    pub own: Option<String>,
 }
 
 impl std::fmt::Display for Place {
@@ -74,7 +74,7 @@ struct Loaded {
 }
 
 /// The modules of a program, and what is known about them.
-pub(crate) struct Symbols {
+pub struct Symbols {
     /// Paths below it are told relative to it.
     directory: PathBuf,
     loaded: Vec<Loaded>,
@@ -83,12 +83,12 @@ pub(crate) struct Symbols {
 
 impl Symbols {
     /// Nothing is loaded yet.
-    pub(crate) fn new(directory: &Path) -> Symbols {
+    pub fn new(directory: &Path) -> Symbols {
         Symbols { directory: directory.to_owned(), loaded: Vec::new(), images: FxHashMap::default() }
     }
 
     /// A module is in memory now; whatever was there before is gone. Whether that changes anything.
-    pub(crate) fn load(&mut self, module: &Module) -> bool {
+    pub fn load(&mut self, module: &Module) -> bool {
         let same = |loaded: &Loaded| {
             (loaded.start, loaded.end, loaded.bias) == (module.start, module.end, module.bias)
                 && loaded.image.path == Path::new(&module.path)
@@ -105,7 +105,7 @@ impl Symbols {
     }
 
     /// Whether something is loaded between two addresses.
-    pub(crate) fn is_occupied(&self, start: u64, end: u64) -> bool {
+    pub fn is_occupied(&self, start: u64, end: u64) -> bool {
         self.loaded.iter().any(|loaded| loaded.start < end && start < loaded.end)
     }
 
@@ -114,7 +114,7 @@ impl Symbols {
     }
 
     /// The place of a call that returns to `pc`.
-    pub(crate) fn place(&self, pc: u64) -> Place {
+    pub fn place(&self, pc: u64) -> Place {
         let call = pc.wrapping_sub(1);
         let Some(loaded) = self.at(call) else {
             // The runtime's own events, such as the end of the process, have no place.
@@ -174,7 +174,7 @@ impl Symbols {
     }
 
     /// What some bytes of a module are called.
-    pub(crate) fn datum(&self, address: u64, len: u64) -> Option<Datum> {
+    pub fn datum(&self, address: u64, len: u64) -> Option<Datum> {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
         let unknown = || Datum { name: format!("{}+{inside:#x}", loaded.image.name), signed: false };
@@ -182,7 +182,7 @@ impl Symbols {
     }
 
     /// What a lock or the like in a module is called.
-    pub(crate) fn object(&self, address: u64) -> Option<String> {
+    pub fn object(&self, address: u64) -> Option<String> {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
         let unknown = || format!("{}+{inside:#x}", loaded.image.name);
@@ -191,7 +191,7 @@ impl Symbols {
 }
 
 /// Where the global variables of a program are declared, as `file.c:12`, and what they are called.
-pub(crate) fn declarations(program: &Path) -> std::collections::BTreeMap<String, String> {
+pub fn declarations(program: &Path) -> std::collections::BTreeMap<String, String> {
     globals::Globals::of(program).declarations()
 }
 

@@ -146,7 +146,7 @@ impl Log {
     fn convert(&self) -> (Converted, Vec<String>) {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("log");
-        crate::native::log_file::create(&path).unwrap();
+        crate::run::log_file::create(&path).unwrap();
         let mut file = std::fs::read(&path).unwrap();
         file.extend(&self.bytes);
         std::fs::write(&path, file).unwrap();

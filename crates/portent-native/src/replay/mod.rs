@@ -12,17 +12,19 @@
 //! | final value | the last write of the variable left another value |
 //! | property | the property's monitor, on the replayed run, says that it is broken |
 
-use super::convert::{self, Converted};
-use super::launch::{self, Target};
-use super::log_file::LogFile;
-use super::recording::{End, Recording};
-use super::schedule::{Schedule, ScheduleGoal};
-use crate::failure::Failure;
-use crate::traces::Input;
+pub mod finding;
+pub mod schedule;
+
+use crate::convert::{self, Converted};
+use crate::error::Error;
+use crate::record::recording::{End, Recording};
+use crate::run::launch::{self, Target};
+use crate::run::log_file::LogFile;
 use portent_runtime::log::{diverged, message, op};
 use portent_runtime::plan::{goal, policy};
-use portent_trace::format::TraceSink;
+use portent_trace::format::{self, OpenOptions, TraceSink};
 use portent_trace::{FunctionBlocks, InputBatch, InputEvent, InputOp, LocId, Names, ObjectClass, TraceError};
+use schedule::{Schedule, ScheduleGoal};
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -30,28 +32,29 @@ use std::time::Duration;
 
 /// A run: its events in order, with their names.
 #[derive(Default)]
-pub(crate) struct Run {
-    pub(crate) events: Vec<InputEvent>,
-    pub(crate) names: Names,
+pub struct Run {
+    pub events: Vec<InputEvent>,
+    pub names: Names,
 }
 
 impl Run {
     /// The run that a trace holds.
-    pub(crate) fn load(path: &Path) -> Result<Run, Failure> {
-        let mut input = Input::open(path, false)?;
+    pub fn load(path: &Path) -> Result<Run, Error> {
+        let mut source = format::open(path, OpenOptions::default())?;
         let mut events = Vec::new();
-        let names = input.named(|source| {
-            let mut batch = InputBatch::default();
+        let mut batch = InputBatch::default();
+        let mut read = || -> Result<Names, TraceError> {
             while source.next_batch(&mut batch)? {
                 events.extend(batch.iter());
             }
             Ok(source.take_names())
-        })?;
+        };
+        let names = read().map_err(|error| error.in_input(&path.display().to_string()))?;
         Ok(Run { events, names })
     }
 
     /// The schedule of the whole run.
-    pub(crate) fn schedule(&self) -> Schedule {
+    pub fn schedule(&self) -> Schedule {
         let mut schedule = Schedule::default();
         for event in &self.events {
             schedule.push(event.thread.index() as u32, 1);
@@ -60,7 +63,7 @@ impl Run {
     }
 
     /// An event in words, as far as a reader of a report needs it.
-    pub(crate) fn describe(&self, event: &InputEvent) -> String {
+    pub fn describe(&self, event: &InputEvent) -> String {
         let thread = self.names.thread(event.thread);
         let object = match event.op.class() {
             ObjectClass::None => String::new(),
@@ -84,7 +87,7 @@ impl TraceSink for Run {
 
 /// What is to be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub enum Wanted {
     /// Every event as in the recording, with every value and object.
     Same,
     /// Whatever happens when the schedule is followed.
@@ -116,37 +119,37 @@ pub(crate) enum Wanted {
 }
 
 /// One replay.
-pub(crate) struct Replay {
+pub struct Replay {
     /// Whether what was wanted was seen.
-    pub(crate) hit: bool,
+    pub hit: bool,
     /// What was seen, or why not, in sentences.
-    pub(crate) evidence: Vec<String>,
+    pub evidence: Vec<String>,
     /// Where the program did something else than the schedule says.
-    pub(crate) diverged: Option<String>,
+    pub diverged: Option<String>,
     /// How the program failed, if it did and the recorded run did not fail so.
-    pub(crate) failed: Option<String>,
+    pub failed: Option<String>,
     /// The run, which is a trace of its own.
-    pub(crate) run: Run,
-    pub(crate) recording: Recording,
-    pub(crate) converted: Converted,
+    pub run: Run,
+    pub recording: Recording,
+    pub converted: Converted,
 }
 
 /// What to replay, how often it is the same.
-pub(crate) struct Script<'a> {
-    pub(crate) recording: &'a Recording,
-    pub(crate) original: &'a Run,
-    pub(crate) target: Target,
-    pub(crate) schedule: Schedule,
-    pub(crate) wanted: Wanted,
+pub struct Script<'a> {
+    pub recording: &'a Recording,
+    pub original: &'a Run,
+    pub target: Target,
+    pub schedule: Schedule,
+    pub wanted: Wanted,
     /// After this time the program hangs.
-    pub(crate) limit: Option<Duration>,
+    pub limit: Option<Duration>,
     /// Stop for the debugger where the goal is reached.
-    pub(crate) trap: bool,
+    pub trap: bool,
 }
 
 impl Script<'_> {
     /// Runs it once.
-    pub(crate) fn run(&self) -> Result<Replay, Failure> {
+    pub fn run(&self) -> Result<Replay, Error> {
         let mut plan = self.recording.plan();
         plan.policy = policy::STAY;
         plan.trap = self.trap;
@@ -161,7 +164,7 @@ impl Script<'_> {
         let log = LogFile::open(&outcome.log())?;
         if !log.is_claimed() {
             let help = "is the program still built with `portent cc`, or with -fsanitize=thread?";
-            return Err(Failure::usage(format!("{}: did not run under Portent", self.target.program.display()), help));
+            return Err(Error::refused(format!("{}: did not run under Portent", self.target.program.display()), help));
         }
         let mut run = Run::default();
         let mut converted = convert::convert(&log, &self.target.directory, &mut run, |_| ())?;
@@ -362,9 +365,9 @@ impl Script<'_> {
     /// Whether the replayed run, whatever way it took, breaks the property.
     fn property_seen(&self, replay: &Replay, source: &str) -> (bool, Vec<String>) {
         let complete = replay.converted.deadlock.is_none() && replay.failed.is_none();
-        let broken = super::subject::trace_of(&replay.run, FunctionBlocks::None)
+        let broken = crate::record::recorder::trace_of(&replay.run, FunctionBlocks::None)
             .map_err(|error| error.to_string())
-            .and_then(|trace| crate::spec::broken_by(&trace, source, complete));
+            .and_then(|trace| portent_spec::broken_by(&trace, source, complete));
         match broken {
             Ok(Some(how)) => (true, vec![how]),
             Ok(None) => (false, Vec::new()),
