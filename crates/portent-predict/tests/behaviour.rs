@@ -2,7 +2,7 @@
 
 use portent_order::{Model, check};
 use portent_predict::{
-    BugKind, Control, Evidence, Finding, Form, Options, Prediction, Why, WitnessType, by_happens_before, predict,
+    BugKind, Control, Evidence, Finding, Form, Limit, Options, Prediction, Why, WitnessType, by_happens_before, predict,
 };
 use portent_trace::Trace;
 use portent_trace::generate::{Config, Generator};
@@ -166,4 +166,21 @@ fn an_interruption_and_an_empty_budget_say_what_was_not_examined() {
     let found = predict(&trace, &options, &Control::default());
     assert_eq!(found.partial, Some(Why::Budget));
     assert_eq!((found.incomplete[0].why, found.incomplete[0].count), (Why::Budget, 3));
+}
+
+#[test]
+fn a_group_that_stays_undecided_says_what_there_was_not_enough_of() {
+    let trace = busy_trace();
+    let limits = |options: &Options| -> Vec<Limit> {
+        let incomplete = predict(&trace, options, &Control::default()).incomplete;
+        assert!(incomplete.iter().all(|entry| entry.why.name() == "window"), "{incomplete:?}");
+        incomplete
+            .iter()
+            .filter_map(|entry| if let Why::Window(limit) = entry.why { Some(limit) } else { None })
+            .collect()
+    };
+    let generous = Options { window: 400, ..Options::default() };
+    assert_eq!(limits(&generous), []);
+    assert!(limits(&Options { reach: 20, ..generous.clone() }).contains(&Limit::Reach));
+    assert!(limits(&Options { conflicts: 0, ..generous }).contains(&Limit::Effort));
 }

@@ -1,4 +1,4 @@
-//! Accesses that only relaxed atomics order (SEMANTICS §1, memory order), by definition: every pair of every trace.
+//! Accesses that only relaxed atomics order (docs/src/internals/semantics.md §1, memory order), by definition: every pair of every trace.
 
 use portent_order::Model;
 use portent_predict::{BugKind, Control, Evidence, Finding, Options, predict};

@@ -170,9 +170,9 @@ impl Story {
     }
 }
 
-/// A trace that findings come from.
+/// A trace that findings come from, with what is told of its events.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct ToldTrace {
     pub(crate) trace: Arc<Trace>,
     pub(crate) lookup: Lookup,
     pub(crate) circumstances: Circumstances,
@@ -230,7 +230,7 @@ pub struct Report {
     pub reads_from: Vec<Sourced>,
     /// What is not reported.
     pub withheld: Withheld,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<ToldTrace>,
 }
 
 impl Report {
@@ -290,7 +290,7 @@ impl Report {
         let goals: Vec<_> = findings.iter().map(|finding| goal_events(&trace, finding)).collect();
         let circumstances = Circumstances::gather(&trace, goals.iter().flatten().map(|(_, event)| *event));
         let racy = tsan::racy_variables(&trace, &findings);
-        let run = Run { lookup: Lookup::new(&trace), trace, circumstances };
+        let run = ToldTrace { lookup: Lookup::new(&trace), trace, circumstances };
         // Ids are unique within a prediction.
         let earlier: HashMap<String, usize> =
             self.stories.iter().enumerate().map(|(at, story)| (story.finding.id.clone(), at)).collect();
@@ -310,7 +310,7 @@ impl Report {
 
     fn story(
         &self,
-        run: &Run,
+        run: &ToldTrace,
         finding: Finding,
         goals: Vec<(Role, EventId)>,
         racy: &tsan::Racy,

@@ -9,7 +9,7 @@ use portent_testing::traces;
 use portent_trace::{InputEvent, InputOp, Names};
 use std::collections::{BTreeMap, BTreeSet};
 
-type Outcome = Result<(), String>;
+type Allowed = Result<(), String>;
 
 /// The events of an input, and what each of them waits for.
 pub(crate) struct Input {
@@ -223,7 +223,7 @@ struct Holding {
 }
 
 /// A run of input events.
-struct Run<'i> {
+struct Execution<'i> {
     input: &'i Input,
     model: Model,
     /// When each event was executed.
@@ -244,8 +244,8 @@ struct Run<'i> {
 }
 
 /// Executes the steps of a finding's witness, and looks whether they lead where the finding says.
-pub(crate) fn execute(input: &Input, model: Model, finding: &Finding) -> Outcome {
-    let mut run = Run {
+pub(crate) fn execute(input: &Input, model: Model, finding: &Finding) -> Allowed {
+    let mut run = Execution {
         input,
         model,
         when: vec![None; input.events.len()],
@@ -272,11 +272,11 @@ fn place(finding: &Finding, role: Role) -> Option<usize> {
     place.event.map(|event| event as usize)
 }
 
-fn ensure(holds: bool, otherwise: &str) -> Outcome {
+fn ensure(holds: bool, otherwise: &str) -> Allowed {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }
 }
 
-impl Run<'_> {
+impl Execution<'_> {
     fn next(&self, thread: usize) -> Option<usize> {
         self.input.program[thread].get(self.position[thread]).copied()
     }
@@ -296,7 +296,7 @@ impl Run<'_> {
     }
 
     /// Why the next event of a thread is not possible now, what it reads aside.
-    fn forbidden(&self, i: usize) -> Outcome {
+    fn forbidden(&self, i: usize) -> Allowed {
         use InputOp::*;
         let event = self.input.events[i];
         let (thread, object) = (event.thread.index(), event.object);
@@ -340,7 +340,7 @@ impl Run<'_> {
     }
 
     /// Why an event would not go as it did because of what its thread reads.
-    fn misread(&self, i: usize) -> Outcome {
+    fn misread(&self, i: usize) -> Allowed {
         let event = self.input.events[i];
         match self.model {
             Model::Sync => Ok(()),
@@ -355,7 +355,7 @@ impl Run<'_> {
         }
     }
 
-    fn step(&mut self, thread: usize, finding: &Finding) -> Outcome {
+    fn step(&mut self, thread: usize, finding: &Finding) -> Allowed {
         let name = self.input.names.thread(portent_trace::ThreadId::new(thread)).to_owned();
         let i = self.next(thread).ok_or_else(|| format!("{name} has no further event"))?;
         let said = |why: String| format!("step {}, event {i} of {name}: {why}", self.executed);
@@ -387,7 +387,7 @@ impl Run<'_> {
     }
 
     /// What an event leaves behind.
-    fn change(&mut self, i: usize) -> Outcome {
+    fn change(&mut self, i: usize) -> Allowed {
         use InputOp::*;
         let event = self.input.events[i];
         let (thread, object) = (event.thread.index(), event.object);
@@ -427,14 +427,14 @@ impl Run<'_> {
         }
     }
 
-    fn give_back(&mut self, thread: usize, lock: u32, shared: bool) -> Outcome {
+    fn give_back(&mut self, thread: usize, lock: u32, shared: bool) -> Allowed {
         self.holding(thread, lock, shared).ok_or("it does not hold the lock")?.depth -= 1;
         self.holders.entry(lock).or_default().retain(|h| h.depth > 0);
         Ok(())
     }
 
     /// Whether the run has led where the finding says.
-    fn arrived(&self, finding: &Finding) -> Outcome {
+    fn arrived(&self, finding: &Finding) -> Allowed {
         let at = |role| place(finding, role).ok_or("a place has no event");
         let thread = |i: usize| self.input.events[i].thread.index();
         let is_next = |i: usize| self.next(thread(i)) == Some(i);
@@ -493,7 +493,7 @@ impl Run<'_> {
         }
     }
 
-    fn is_lost(&self, wake: usize, notify: usize) -> Outcome {
+    fn is_lost(&self, wake: usize, notify: usize) -> Allowed {
         let events = &self.input.events;
         let (sleeper, condition) = (events[wake].thread.index(), events[wake].object);
         let (slept, _) = self.input.woken[&wake];
