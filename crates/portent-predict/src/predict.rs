@@ -7,7 +7,7 @@
 //! trace can tell is asked there, and what is open then, in `values`, in windows, which show but do not refute.
 //!
 //! **The law**: for every kind, model, window and budget, every goal that a reordering of the whole trace reaches has a
-//! finding (of its group) or is covered by an entry of [`Prediction::incomplete`]. tests/law.rs holds predictions to it.
+//! finding (of its group) or is covered by an entry of [`Prediction::incomplete`]. tests/all/law.rs holds predictions to it.
 //!
 //! To add a pass, put it into the list here. What it finds by itself it gives to `Examination::adopt`, which checks it: its
 //! groups are not asked about again.

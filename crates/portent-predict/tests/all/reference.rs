@@ -5,7 +5,7 @@ use portent_predict::{Control, PropertyOptions, check_properties};
 use portent_spec::{Bound, Scope, parse};
 use portent_trace::Trace;
 
-const PAGE: &str = include_str!("../../../docs/src/reference/properties.md");
+const PAGE: &str = include_str!("../../../../docs/src/reference/properties.md");
 
 /// The fenced blocks of the page: what they are, and their text.
 fn blocks() -> Vec<(&'static str, String)> {

@@ -1,36 +1,12 @@
 //! Modules form no cycles: what a module is built on can be read without it.
-//!
-//! Told from the source text: which other modules the `crate::` and `super::` paths of each file name. Top-level modules
-//! are told apart, a folder being one of them; and so are the files of each folder, but for its `mod.rs`, which may name
-//! its files and be named by them. Unit tests do not count.
 
-mod scan;
-
-use scan::{Module, cycle, edges};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use portent_testing::modules::{Module, cycle, edges, first_cycle, of_crate};
 
 /// Crates without cycles. Another one belongs here as soon as it has none.
-const CRATES: [&str; 1] = ["portent-predict"];
+const WITHOUT: [&str; 3] = ["portent-predict", "portent-runtime", "portent-testing"];
 
-/// Every module of a crate with its text.
-fn modules(src: &Path) -> Vec<Module> {
-    let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = vec![src.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let relative = path.strip_prefix(src).unwrap().with_extension("");
-                let parts = relative.iter().map(|part| part.to_str().unwrap().to_owned());
-                found.push(Module::new(parts.collect(), &std::fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    found
-}
+/// Crates without cycles of top-level modules.
+const WITHOUT_AT_THE_TOP: [&str; 1] = ["portent-order"];
 
 /// Made-up files of a crate.
 fn sample(files: &[(&str, &str)]) -> Vec<Module> {
@@ -38,28 +14,23 @@ fn sample(files: &[(&str, &str)]) -> Vec<Module> {
     files.iter().map(module).collect()
 }
 
-/// The first cycle of a crate: at the top, or among the files of a folder.
-fn first_cycle(modules: &[Module]) -> Option<Vec<String>> {
-    let folders: BTreeSet<&[String]> = modules.iter().map(|module| module.folder()).collect();
-    folders.into_iter().find_map(|folder| cycle(&edges(modules, folder)))
-}
-
 #[test]
 fn no_module_is_built_on_itself() {
-    for name in CRATES {
-        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
-        let modules = modules(&src);
-        assert!(modules.len() > 5, "{name}: hardly anything was read");
-        if let Some(cycle) = first_cycle(&modules) {
-            panic!("{name}: {}", cycle.join(" → "));
-        }
+    for name in WITHOUT {
+        let modules = of_crate(name);
+        assert!(modules.len() > 2, "{name}: hardly anything was read");
+        assert_eq!(first_cycle(&modules), None, "{name}");
+    }
+    for name in WITHOUT_AT_THE_TOP {
+        let modules = of_crate(name);
+        assert!(modules.len() > 2, "{name}: hardly anything was read");
+        assert_eq!(cycle(&edges(&modules, &[])), None, "{name}");
     }
 }
 
 #[test]
 fn the_scanner_sees_what_the_prediction_is_built_on() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let all: BTreeMap<String, BTreeSet<String>> = edges(&modules(&src), &[]);
+    let all = edges(&of_crate("portent-predict"), &[]);
     assert!(all["predict"].contains("stream") && all["predict"].contains("answers"));
     assert!(all["stream"].contains("board"), "named only in files of the folder");
     assert!(all["kinds"].contains("asking") && !all["asking"].contains("kinds"));

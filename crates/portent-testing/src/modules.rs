@@ -1,9 +1,42 @@
-//! Which modules name which, from their text.
+//! Which modules of a crate name which, from their text; cycles among them.
+//!
+//! Told from the `crate::` and `super::` paths of each file. Top-level modules are told apart, a folder being one of them; and
+//! so are the files of each folder, but for its `mod.rs`, which may name its files and be named by them. Unit tests do not
+//! count.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// Every module of a crate of this repository.
+pub fn of_crate(name: &str) -> Vec<Module> {
+    let src = crate::repository().join("crates").join(name).join("src");
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = vec![src.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let path = entry.expect("the folder can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let relative = path.strip_prefix(&src).expect("it is below").with_extension("");
+                let parts = relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+                let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                found.push(Module::new(parts, &text));
+            }
+        }
+    }
+    found
+}
+
+/// The first cycle of a crate: at the top, or among the files of a folder.
+pub fn first_cycle(modules: &[Module]) -> Option<Vec<String>> {
+    let folders: BTreeSet<&[String]> = modules.iter().map(|module| module.folder()).collect();
+    folders.into_iter().find_map(|folder| cycle(&edges(modules, folder)))
+}
 
 /// A file of a crate.
-pub(crate) struct Module {
+#[derive(Debug)]
+pub struct Module {
     /// Where it is: `["kinds", "race"]`; `["kinds"]` for `kinds/mod.rs`, nothing for `lib.rs`.
     path: Vec<String>,
     /// Whether it stands for its folder.
@@ -16,7 +49,7 @@ pub(crate) struct Module {
 
 impl Module {
     /// A file by its place, without its ending, and its text.
-    pub(crate) fn new(mut path: Vec<String>, text: &str) -> Module {
+    pub fn new(mut path: Vec<String>, text: &str) -> Module {
         let is_face = path.last().is_some_and(|name| name == "mod" || name == "lib");
         if is_face {
             path.pop();
@@ -54,13 +87,13 @@ impl Module {
     }
 
     /// The folder it is in; its own, if it stands for one.
-    pub(crate) fn folder(&self) -> &[String] {
+    fn folder(&self) -> &[String] {
         if self.is_face { &self.path } else { &self.path[..self.path.len() - 1] }
     }
 }
 
 /// Which modules of a folder name which others of it. What is inside a deeper folder counts as that folder.
-pub(crate) fn edges(modules: &[Module], folder: &[String]) -> BTreeMap<String, BTreeSet<String>> {
+pub fn edges(modules: &[Module], folder: &[String]) -> BTreeMap<String, BTreeSet<String>> {
     let inside = |path: &[String]| path.len() > folder.len() && path.starts_with(folder);
     let known: BTreeSet<&String> =
         modules.iter().filter(|module| inside(&module.path)).map(|module| &module.path[folder.len()]).collect();
@@ -83,7 +116,7 @@ pub(crate) fn edges(modules: &[Module], folder: &[String]) -> BTreeMap<String, B
 }
 
 /// A cycle, from a module back to itself.
-pub(crate) fn cycle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+pub fn cycle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     fn visit(
         edges: &BTreeMap<String, BTreeSet<String>>,
         at: &String,
