@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use portent_trace::{InputEvent, Position, Problem};
+use portent_trace::{InputEvent, Position, Problem, StackId};
 
 const CHUNK: usize = 10;
 
@@ -11,6 +11,45 @@ fn small() -> (Vec<InputEvent>, Vec<u8>) {
     let (names, events) = from_std(&small_std());
     let bytes = to_portent(&names, &events, CHUNK);
     (events, bytes)
+}
+
+/// Events with their call stacks, and a file with every kind of definition.
+fn recorded() -> (Vec<(InputEvent, Option<StackId>)>, Vec<u8>) {
+    let Recorded { names, events, stacks } = small_recorded();
+    let bytes = to_portent_in(&names, &events, &stacks, CHUNK);
+    (events.into_iter().zip(stacks).collect(), bytes)
+}
+
+fn with_stacks(read: &Read) -> Vec<(InputEvent, Option<StackId>)> {
+    read.events.iter().copied().zip(read.stacks.iter().copied()).collect()
+}
+
+#[test]
+fn a_recorded_file_cut_at_any_byte_gives_its_whole_chunks_with_their_stacks() {
+    let (events, bytes) = recorded();
+    let mut best = 0;
+    for len in 1..bytes.len() {
+        let read = from_portent(&bytes[..len]).unwrap_or_else(|error| panic!("cut at {len}: {error}"));
+        assert!(read.events.len() >= best && read.missing.is_some(), "cut at {len}");
+        best = read.events.len();
+        assert_eq!(with_stacks(&read), events[..best], "cut at {len}");
+    }
+    assert_eq!(best, events.len());
+}
+
+#[test]
+fn a_flipped_byte_in_a_recorded_file_is_noticed_wherever_it_is() {
+    let (events, bytes) = recorded();
+    for at in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 0x81;
+        for salvage in [false, true] {
+            if let Ok(read) = from_portent_with(&flipped, salvage) {
+                assert_eq!(with_stacks(&read), events[..read.events.len()], "byte {at}");
+                assert!(read.missing.is_some(), "byte {at} went unnoticed");
+            }
+        }
+    }
 }
 
 #[test]
@@ -116,11 +155,11 @@ fn what_follows_the_end_is_not_read_but_mentioned() {
 fn other_versions_and_other_files_are_refused() {
     let (_, bytes) = small();
     let mut newer = bytes.clone();
-    newer[8] = 2;
+    newer[8] = 3;
     let crc = crc32fast::hash(&newer[..12]);
     newer[12..16].copy_from_slice(&crc.to_le_bytes());
     let error = from_portent(&newer).err().unwrap();
-    assert!(matches!(error.problem, Problem::BadVersion { found: 2, supported: 1 }), "{error}");
+    assert!(matches!(error.problem, Problem::BadVersion { found: 3, supported: 2 }), "{error}");
     let error = from_portent(b"T1|w(x)|1\nT1|w(x)|1\n").err().unwrap();
     assert!(matches!(error.problem, Problem::BadMagic { .. }), "{error}");
 }
@@ -128,24 +167,31 @@ fn other_versions_and_other_files_are_refused() {
 /// With right checksums only the contents can be wrong; they are checked too.
 #[test]
 fn forged_payloads_never_panic() {
-    let (_, bytes) = small();
-    let chunks: Vec<usize> = memchr::memmem::find_iter(&bytes, b"PtCk").collect();
-    for &chunk in &chunks[..3] {
-        let stored = u32::from_le_bytes(bytes[chunk + 12..chunk + 16].try_into().unwrap()) as usize;
-        let fields = (chunk + 4..chunk + 28).chain(chunk + 36..chunk + 36 + stored);
-        for at in fields {
-            for value in [0, 1, 2, 3, 0x10, 0x7f, 0xff, bytes[at].wrapping_add(1)] {
-                let mut forged = bytes.clone();
-                forged[at] = value;
-                let payload_crc = crc32fast::hash(&forged[chunk + 36..chunk + 36 + stored]);
-                forged[chunk + 28..chunk + 32].copy_from_slice(&payload_crc.to_le_bytes());
-                let header_crc = crc32fast::hash(&forged[chunk..chunk + 32]);
-                forged[chunk + 32..chunk + 36].copy_from_slice(&header_crc.to_le_bytes());
-                for salvage in [false, true] {
-                    drop(from_portent_with(&forged, salvage));
-                    drop(from_portent_with(&forged[..forged.len() - 5], salvage));
+    for bytes in [small().1, recorded().1] {
+        let chunks: Vec<usize> = memchr::memmem::find_iter(&bytes, b"PtCk").collect();
+        for &chunk in &chunks[..3] {
+            let stored = u32::from_le_bytes(bytes[chunk + 12..chunk + 16].try_into().unwrap()) as usize;
+            let fields = (chunk + 4..chunk + 28).chain(chunk + 36..chunk + 36 + stored);
+            for at in fields {
+                for value in [0, 1, 2, 3, 0x10, 0x7f, 0xff, bytes[at].wrapping_add(1)] {
+                    let forged = forge(&bytes, chunk, stored, |forged| forged[at] = value);
+                    for salvage in [false, true] {
+                        drop(from_portent_with(&forged, salvage));
+                        drop(from_portent_with(&forged[..forged.len() - 5], salvage));
+                    }
                 }
             }
         }
     }
+}
+
+/// The file with something changed in a chunk, and checksums that fit.
+fn forge(bytes: &[u8], chunk: usize, stored: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut forged = bytes.to_vec();
+    change(&mut forged);
+    let payload_crc = crc32fast::hash(&forged[chunk + 36..chunk + 36 + stored]);
+    forged[chunk + 28..chunk + 32].copy_from_slice(&payload_crc.to_le_bytes());
+    let header_crc = crc32fast::hash(&forged[chunk..chunk + 32]);
+    forged[chunk + 32..chunk + 36].copy_from_slice(&header_crc.to_le_bytes());
+    forged
 }

@@ -2,21 +2,26 @@
 //! and read again. Fuzz targets and the replay of their findings share this file.
 
 use portent_trace::format::{Dialect, PortentReader, PortentWriter, StdReader, StdWriter};
-use portent_trace::{Batch, InputBatch, InputEvent, InputSource, Layout, Lowering, Names, TraceError};
+use portent_trace::{
+    Batch, InputBatch, InputEvent, InputSource, Layout, Lowering, Names, ObjectClass, StackId, TraceError,
+};
 use std::io::Cursor;
 
 /// The events of a source, with the names of what they name, and the names.
 struct Contents {
     events: Vec<InputEvent>,
+    stacks: Vec<Option<StackId>>,
     names: Names,
 }
 
 /// Reads, and lowers for as long as the trace is well-formed.
 fn read(source: &mut dyn InputSource) -> Result<Contents, TraceError> {
     let mut lowering = Layout::of(source.names()).ok().map(Lowering::new);
-    let (mut batch, mut kernel, mut events) = (InputBatch::default(), Batch::default(), Vec::new());
+    let (mut batch, mut kernel) = (InputBatch::default(), Batch::default());
+    let (mut events, mut stacks) = (Vec::new(), Vec::new());
     while source.next_batch(&mut batch)? {
         events.extend(batch.iter());
+        stacks.extend((0..batch.len()).map(|i| batch.stack(i)));
         if let Some(pass) = &mut lowering
             && pass.lower(source.names(), &batch, &mut kernel).is_err()
         {
@@ -25,12 +30,12 @@ fn read(source: &mut dyn InputSource) -> Result<Contents, TraceError> {
     }
     source.progress();
     source.missing();
-    Ok(Contents { events, names: source.take_names() })
+    Ok(Contents { events, stacks, names: source.take_names() })
 }
 
-fn batch_of(events: &[InputEvent]) -> InputBatch {
+fn batch_of(contents: &Contents) -> InputBatch {
     let mut batch = InputBatch::default();
-    events.iter().for_each(|&event| batch.push(event));
+    contents.events.iter().zip(&contents.stacks).for_each(|(&event, &stack)| batch.push_in(event, stack));
     batch
 }
 
@@ -53,7 +58,7 @@ pub(crate) fn std_text(bytes: &[u8]) {
     let Ok(contents) = read(&mut StdReader::new(bytes)) else { return };
     let mut text = Vec::new();
     let mut writer = StdWriter::new(&mut text, Dialect::Portent, Layout::default());
-    writer.write(&contents.names, &batch_of(&contents.events)).expect("writing to memory works");
+    writer.write(&contents.names, &batch_of(&contents)).expect("writing to memory works");
     let notes = writer.finish().expect("writing to memory works");
     let again = read(&mut StdReader::new(&text[..])).expect("what was written is read");
     if notes.is_empty() {
@@ -107,11 +112,23 @@ fn as_portent(bytes: &[u8]) {
         }
         let mut file = Vec::new();
         let mut writer = PortentWriter::new(&mut file).expect("writing to memory works");
-        writer.write(&contents.names, &batch_of(&contents.events)).expect("what was read can be written");
+        writer.write(&contents.names, &batch_of(&contents)).expect("what was read can be written");
         writer.finish().expect("writing to memory works");
         let mut reader = PortentReader::open(Cursor::new(&file[..]), false).expect("what was written is opened");
         let again = read(&mut reader).expect("what was written is read");
         assert_eq!(again.events, contents.events);
         assert_eq!(in_words(&again), in_words(&contents));
+        assert_eq!(again.stacks, contents.stacks);
+        assert_eq!(described(&again.names), described(&contents.names));
     }
+}
+
+/// What every name stands for, and every stack.
+fn described(names: &Names) -> Vec<String> {
+    let objects = ObjectClass::ALL
+        .into_iter()
+        .flat_map(|class| (0..names.count(class) as u32).map(move |id| format!("{:?}", names.object(class, id))));
+    let stacks =
+        names.stacks().ids().map(|id| format!("{:?} {:?}", names.stacks().parent(id), names.stacks().frame(id)));
+    objects.chain(stacks).collect()
 }
