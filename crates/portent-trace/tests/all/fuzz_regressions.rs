@@ -1,8 +1,6 @@
 //! Replays everything fuzzing ever found (fuzz/regressions) through both readers, whichever it broke.
 
-#[path = "common/readers.rs"]
-mod readers;
-
+use crate::readers;
 use std::path::Path;
 
 fn inputs(target: &str) -> Vec<Vec<u8>> {

@@ -1,8 +1,6 @@
 //! Files that were cut off or damaged: a prefix is recovered, and nothing false is ever read.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use portent_trace::{InputEvent, Position, Problem, StackId};
 
 const CHUNK: usize = 10;

@@ -1,5 +1,4 @@
 //! What the format tests share: reading and writing whole traces in memory.
-#![allow(dead_code)]
 
 use portent_trace::format::{Dialect, PortentReader, PortentWriter, StdReader, StdWriter};
 use portent_trace::{

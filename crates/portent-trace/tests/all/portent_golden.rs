@@ -1,16 +1,14 @@
 //! Files of every version that must load for ever. Never rewrite them: add new ones.
 
-mod common;
+use crate::common::*;
 
-use common::*;
+const TRACE: &[u8] = include_bytes!("../golden/v1.portent");
+const TWIN: &str = include_str!("../golden/v1.std");
+const CUT: &[u8] = include_bytes!("../golden/v1-cut.portent");
 
-const TRACE: &[u8] = include_bytes!("golden/v1.portent");
-const TWIN: &str = include_str!("golden/v1.std");
-const CUT: &[u8] = include_bytes!("golden/v1-cut.portent");
-
-const RECORDED: &[u8] = include_bytes!("golden/v2.portent");
-const RECORDED_TWIN: &str = include_str!("golden/v2.txt");
-const RECORDED_CUT: &[u8] = include_bytes!("golden/v2-cut.portent");
+const RECORDED: &[u8] = include_bytes!("../golden/v2.portent");
+const RECORDED_TWIN: &str = include_str!("../golden/v2.txt");
+const RECORDED_CUT: &[u8] = include_bytes!("../golden/v2-cut.portent");
 
 #[test]
 fn the_golden_file_loads_to_the_events_of_its_twin() {

@@ -1,8 +1,6 @@
 //! What is written to a `.portent` file is read back, whatever it is.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use portent_trace::format::{PortentReader, PortentWriter};
 use portent_trace::stats::{StackStats, Stats};
 use portent_trace::{

@@ -1,8 +1,6 @@
 //! Opening traces of any format by path or stream, and creating them without harming older files.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use portent_trace::format::{Dialect, Format, OpenOptions, create, create_on, open, open_stream};
 use portent_trace::{InputSource, Layout, Problem, TraceError};
 use std::io::{Cursor, Read};
