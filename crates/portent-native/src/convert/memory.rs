@@ -5,7 +5,7 @@
 //! whose stack it is. One name stands for one range: where two would get the same, the later one gets more.
 
 use super::areas::{Area, Areas, Owner};
-use super::pages::{Known, Pages};
+use super::pages::{KnownVariable, Pages};
 use super::survey::Module;
 use crate::symbols::Symbols;
 use portent_trace::{ByteRange, Names, ObjectClass, Problem};
@@ -96,7 +96,7 @@ impl Memory {
         size: u32,
         symbols: &Symbols,
         names: &mut Names,
-    ) -> Result<Known, Problem> {
+    ) -> Result<KnownVariable, Problem> {
         let area = self.areas.at(address);
         if area.owner == Owner::Unknown {
             self.unowned.insert(address >> 12);
@@ -117,7 +117,7 @@ impl Memory {
         };
         let overruns = area.end - address < u64::from(size);
         let on_stack = matches!(area.owner, Owner::Stack { .. });
-        let known = Known { variable, overruns, signed, on_stack };
+        let known = KnownVariable { variable, overruns, signed, on_stack };
         self.pages.remember(address, size, known);
         Ok(known)
     }

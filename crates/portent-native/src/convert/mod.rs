@@ -31,7 +31,7 @@ use crate::run::log_file::LogFile;
 use crate::symbols::Symbols;
 use memory::Memory;
 use oddities::Oddity;
-use pages::{Known, Seen};
+use pages::{KnownVariable, Seen};
 use portent_runtime::log::{LogEvent, Record, note, op};
 use portent_trace::format::TraceSink;
 use portent_trace::{
@@ -40,7 +40,7 @@ use portent_trace::{
 use sites::Sites;
 use std::path::Path;
 use survey::{Module, Survey, numbers};
-use sync::{Step, Sync};
+use sync::{EventContext, Sync};
 
 /// A recording that has become a trace.
 pub struct Converted {
@@ -165,7 +165,7 @@ impl Converter {
             None => self.memory.find(address, size, &self.symbols, &mut self.names)?,
         };
         let pages = &mut self.memory.pages;
-        let Known { variable, overruns, signed, on_stack } = known;
+        let KnownVariable { variable, overruns, signed, on_stack } = known;
         let is_read = event.op < op::WRITE;
         if overruns {
             // Part of it lies in somebody else's memory, where the trace does not show it.
@@ -243,8 +243,8 @@ impl Converter {
                 let name = self.memory.object_name(address, &self.symbols);
                 self.sync.add(key, name, &mut self.names)?;
             }
-            let mut step = Step { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
-            return self.sync.step(op, key, value, &mut step);
+            let mut context = EventContext { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
+            return self.sync.step(op, key, value, &mut context);
         }
         let child = value.and_then(|child| u32::try_from(child).ok());
         let child = child.filter(|&child| (child as usize) < self.survey.threads.len());
@@ -252,19 +252,19 @@ impl Converter {
             InputOp::Begin => self.symbols.place(pc).outer.unwrap_or_default(),
             _ => String::new(),
         };
-        let mut step = Step { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
+        let mut context = EventContext { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
         let (op, object) = match op {
-            InputOp::Fork => self.sync.fork(child, &mut step)?,
+            InputOp::Fork => self.sync.fork(child, &mut context)?,
             InputOp::Join => {
                 let joined = child.map(|child| &self.survey.threads[child as usize]);
                 let last = joined.filter(|joined| joined.events > 0).map(|joined| joined.last);
-                self.sync.join(child, last, &mut step)?
+                self.sync.join(child, last, &mut context)?
             }
-            InputOp::Send => self.sync.send(address, value.unwrap_or(0), &mut step)?,
-            InputOp::Receive => self.sync.receive(address, value.unwrap_or(0), &mut step)?,
-            InputOp::Begin => self.sync.begin(&block, &mut step)?,
-            InputOp::End => self.sync.end(&mut step)?,
-            _ => step.nothing(Some(Oddity::Unknown))?,
+            InputOp::Send => self.sync.send(address, value.unwrap_or(0), &mut context)?,
+            InputOp::Receive => self.sync.receive(address, value.unwrap_or(0), &mut context)?,
+            InputOp::Begin => self.sync.begin(&block, &mut context)?,
+            InputOp::End => self.sync.end(&mut context)?,
+            _ => context.nothing(Some(Oddity::Unknown))?,
         };
         Ok((op, object, None))
     }

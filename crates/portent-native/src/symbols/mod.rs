@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 /// A place in the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePlace {
     /// `file:line`, or `module+0xoffset`, or the bare address.
     pub text: String,
     /// The function in the source, even if it was inlined.
@@ -29,7 +29,7 @@ pub struct Place {
     pub own: Option<String>,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SourcePlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.function {
             Some(function) => write!(f, "{} ({function})", self.text),
@@ -114,15 +114,15 @@ impl Symbols {
     }
 
     /// The place of a call that returns to `pc`.
-    pub fn place(&self, pc: u64) -> Place {
+    pub fn place(&self, pc: u64) -> SourcePlace {
         let call = pc.wrapping_sub(1);
         let Some(loaded) = self.at(call) else {
             // The runtime's own events, such as the end of the process, have no place.
             let text = if pc == 0 { "?".to_owned() } else { format!("{pc:#x}") };
-            return Place { text, ..Place::default() };
+            return SourcePlace { text, ..SourcePlace::default() };
         };
         let address = call.wrapping_sub(loaded.bias);
-        let mut place = Place::default();
+        let mut place = SourcePlace::default();
         if let Some(lines) = loaded.image.lines() {
             if let Ok(mut frames) = lines.find_frames(address) {
                 while let Ok(Some(frame)) = frames.next() {
@@ -153,7 +153,7 @@ impl Symbols {
             place.text = format!("{}+{address:#x}", loaded.image.name);
         }
         // Control characters would break the tables of names, and terminals.
-        let Place { text, function, outer, own } = &mut place;
+        let SourcePlace { text, function, outer, own } = &mut place;
         for text in [Some(text), function.as_mut(), outer.as_mut(), own.as_mut()].into_iter().flatten() {
             text.retain(|c| !c.is_control());
         }
