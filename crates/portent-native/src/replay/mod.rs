@@ -317,8 +317,9 @@ impl Script<'_> {
         let about = |one: &convert::survey::AtGoal| {
             let what = InputOp::from_code(one.pending as u16).map_or("?", verb);
             // Memory without a symbol is named in the finding; its address would tell nothing.
-            let object =
-                replay.converted.symbols.object(one.address).map(|name| format!(" {name}")).unwrap_or_default();
+            let object = replay.converted.symbols.object(one.address);
+            let object = object.map(|datum| format!(" {}", replay.converted.names.describe(&datum.name())));
+            let object = object.unwrap_or_default();
             format!("T{} is about to {what}{object} at {}", one.thread, replay.converted.symbols.place(one.pc).text)
         };
         (seen, vec![about(a), about(b)])
