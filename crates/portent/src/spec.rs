@@ -35,7 +35,7 @@ impl Spec {
         let file = parse(&source).map_err(|wrong| failure(&[wrong], &name, &source))?;
         if file.properties.is_empty() {
             let help = "a property is a line such as `property positive: always x > 0`";
-            return Err(Failure::usage(format!("{name}: there is no property in it"), help));
+            return Err(Failure::usage(format!("{name}: it contains no property"), help));
         }
         Ok(Spec { name, source, file })
     }

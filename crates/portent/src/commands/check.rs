@@ -112,7 +112,7 @@ fn check(args: &CheckArgs, silent: bool) -> Result<(Check<'_>, bool), Failure> {
 
 fn target(args: &CheckArgs) -> Result<(Target, examine::Nature), Failure> {
     let Some(program) = args.program.first() else {
-        return Err(Failure::usage("no program is given", "name it behind `--`: portent check -- ./program"));
+        return Err(Failure::usage("no program is given", "name it after `--`: portent check -- ./program"));
     };
     let path = examine::find(program, &std::env::current_dir().unwrap_or_default())?;
     let nature = examine::examine(&path)?;

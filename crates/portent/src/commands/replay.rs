@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let target = target(args, &recording)?;
     if args.program.is_empty() {
         for (path, why) in recording.changed() {
-            terminal::message("warning", &format!("{} {why}: the replay may go another way", path.display()));
+            terminal::message("warning", &format!("{} {why}: the replay may take another path", path.display()));
         }
     }
     let limit = args.debugger.is_none().then(|| Duration::from_secs_f64(args.timeout));
@@ -107,7 +107,7 @@ fn target(args: &ReplayArgs, recording: &Recording) -> Result<Target, Failure> {
         target.wrapper = words.map(OsString::from).to_vec();
         terminal::message(
             "gdb",
-            "stops where the schedule is done; `thread apply all backtrace` shows who stands where",
+            "stops where the schedule ends; `thread apply all backtrace` shows where every thread is",
         );
     }
     Ok(target)

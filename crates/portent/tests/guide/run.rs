@@ -1,6 +1,6 @@
 //! Running the commands of a page.
 
-use crate::page::{Command, Page, Step, missing};
+use crate::page::{Action, Command, Page, missing};
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -25,21 +25,22 @@ impl Runner {
 
     /// Runs a page; how many commands that were.
     pub(crate) fn run(&self, page: &Page) -> Result<usize, String> {
-        let builds = |step: &Step| matches!(step, Step::Commands { commands, .. } if commands.iter().any(builds));
-        if !self.compiler && page.steps.iter().any(builds) {
+        let builds =
+            |action: &Action| matches!(action, Action::Commands { commands, .. } if commands.iter().any(builds));
+        if !self.compiler && page.actions.iter().any(builds) {
             eprintln!("SKIPPED: {}: no gcc on this machine", page.name);
             return Ok(0);
         }
         let place = TempDir::new().expect("there is a temporary directory");
         let mut ran = 0;
-        for step in &page.steps {
-            match step {
-                Step::File { name, text } => {
+        for action in &page.actions {
+            match action {
+                Action::File { name, text } => {
                     let path = place.path().join(name);
                     let folder = path.parent().expect("a file is in a directory");
                     std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text)).expect("can write");
                 }
-                Step::Commands { needs, commands } => {
+                Action::Commands { needs, commands } => {
                     if let Some(tool) = needs.iter().find(|tool| !there_is(tool)) {
                         eprintln!("SKIPPED: {}: {} commands need {tool}", page.name, commands.len());
                         continue;
