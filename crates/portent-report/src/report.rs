@@ -390,7 +390,7 @@ fn sourced(trace: &Trace, row: &MayRead) -> Sourced {
 /// Where the first of a finding's objects that was allocated was allocated.
 fn allocation_site(trace: &Trace, finding: &Finding) -> Option<String> {
     let names = trace.names();
-    let events = finding.places().into_iter().filter_map(|place| crate::lookup::event_of(trace, place));
+    let events = finding.places().into_iter().filter_map(crate::lookup::recorded);
     let site = events.filter_map(|event| trace.object(trace.op(event))).find_map(|name| name.allocated_at(names));
     // A finding without events has its text.
     site.or_else(|| ObjectName::of(Object::Named(&finding.object)).allocated_at(names)).map(|site| site.to_string())

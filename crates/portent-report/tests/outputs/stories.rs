@@ -68,7 +68,7 @@ fn many_findings_are_told_in_short_after_the_first_ones() {
     let text = page(&report, &Look { stories: 2, ..Look::default() });
     assert_eq!(text.matches("breaking order").count(), 2);
     assert_eq!(text.matches("  why ").count(), 4);
-    assert!(text.contains("the last 2 are told in short"));
+    assert!(text.contains("the last 2 are shown in brief"));
 }
 
 #[test]
