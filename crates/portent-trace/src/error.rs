@@ -168,7 +168,7 @@ pub enum Problem {
         /// How many are possible.
         limit: u64,
     },
-    /// A well-formedness rule of docs/internals/semantics.md §1 is broken.
+    /// A well-formedness rule of docs/src/internals/semantics.md §1 is broken.
     #[error("{0}")]
     Malformed(#[from] Malformed),
 }

@@ -1,4 +1,4 @@
-//! The kernel: the few operations that engines know (docs/internals/semantics.md §1).
+//! The kernel: the few operations that engines know (docs/src/internals/semantics.md §1).
 //!
 //! Everything a front end records is lowered to these by [`crate::lower`], so no engine ever has to know what a
 //! semaphore is. Types forbid nonsense: a load cannot carry `Release`, an update is always atomic.

@@ -1,37 +1,77 @@
 //! The command line: every command and flag, defined once, with its help.
 
 use crate::exit;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(crate) use crate::commands::generate::GenArgs;
+use crate::commands::knobs::Knobs;
+use portent_predict::Options;
 
-/// Predicts the concurrency bugs that other interleavings of one recorded run contain.
+/// Finds the concurrency bugs that other interleavings of one recorded run contain, and makes them happen.
 ///
-/// Today it works on traces: it makes, validates, describes and converts them, and predicts the bugs of other
-/// interleavings. Recording and replaying programs come next.
+/// Build a program with `portent cc`, then check it with `portent check`: one run is recorded, the bugs of its other
+/// interleavings are predicted, and every prediction is replayed. The other commands do one step at a time, and predict
+/// from traces of other tools.
 #[derive(Debug, Parser)]
 #[command(name = "portent", version, max_term_width = 100, propagate_version = false)]
-#[command(after_long_help = const_format_top())]
+#[command(after_long_help = examples_and_statuses(TOP))]
 #[command(subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-fn const_format_top() -> String {
-    format!(
-        "Examples:\n  portent demo                          see what it finds in small programs\n  \
-         portent gen --seed 1 -o a.portent     make a trace\n  \
-         portent validate a.portent            is it well formed?\n  \
-         portent stats a.portent               what is in it?\n  \
-         portent predict a.portent             which bugs do other interleavings contain?\n  \
-         portent convert a.portent a.std       as text\n  \
-         make CC=\"portent cc\"                  build a program so that it can be recorded\n\n{}",
-        exit::HELP
-    )
+/// What the command line does where it is not told otherwise. Other defaults are those of the libraries.
+pub(crate) mod defaults {
+    use portent_explore::Options;
+    use std::num::NonZeroU32;
+    use std::time::Duration;
+
+    /// `check`: how often the program is run and recorded.
+    pub(crate) const RUNS: NonZeroU32 = NonZeroU32::new(Options::RUNS).unwrap();
+    /// `check`: how deep behaviour that only replays show is followed.
+    pub(crate) const ROUNDS: NonZeroU32 = NonZeroU32::new(Options::ROUNDS).unwrap();
+    /// `check`: how often each finding is replayed.
+    pub(crate) const REPLAYS: u32 = Options::TIMES;
+    /// `check`: how long all predictions and all replays may take.
+    pub(crate) const BUDGET: Duration = Options::BUDGET;
+    /// `check`, `replay`: seconds after which a run hangs.
+    pub(crate) const TIMEOUT: f64 = Options::TIMEOUT.as_secs() as f64;
 }
+
+/// The whole command line, with every default that only libraries know.
+pub(crate) fn command_line() -> clap::Command {
+    let knobs: BTreeMap<&str, String> = Knobs::defaults().into_iter().collect();
+    Arguments::command().mut_subcommands(|command| match command.get_name() {
+        "check" => with_budget(command, &defaults::BUDGET.as_secs().to_string()),
+        "predict" => with_budget(command, "no limit"),
+        "gen" => command.mut_args(|arg| match knobs.get(arg.get_id().as_str()) {
+            Some(default) if !default.is_empty() => with_default(arg, default),
+            _ => arg,
+        }),
+        _ => command,
+    })
+}
+
+fn with_budget(command: clap::Command, default: &str) -> clap::Command {
+    command.mut_args(|arg| if arg.get_id() == "budget" { with_default(arg, default) } else { arg })
+}
+
+/// A default that clap does not fill in, shown as if it did.
+fn with_default(arg: clap::Arg, default: &str) -> clap::Arg {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    arg.help(format!("{help} [default: {default}]"))
+}
+
+const TOP: &str = "  portent demo                          see what it finds in small programs
+  make CC=\"portent cc\"                  build a program so that it can be recorded
+  portent check -- ./program            find its bugs, and see each of them happen
+  portent predict run.portent           predict from a trace
+  portent gen --seed 1 -o a.portent     make a synthetic trace
+  portent convert a.portent a.std       turn it into text";
 
 fn record_examples() -> String {
     "Examples:\n  portent record -- ./bank 4\n  portent record -o run.portent --sched random --seed 7 -- ./bank 4\n  \
@@ -42,7 +82,7 @@ fn record_examples() -> String {
         .to_owned()
 }
 
-fn after(examples: &str) -> String {
+fn examples_and_statuses(examples: &str) -> String {
     format!("Examples:\n{examples}\n\n{}", exit::HELP)
 }
 
@@ -50,67 +90,31 @@ fn after(examples: &str) -> String {
 pub(crate) enum Command {
     /// Build and check small C programs with one bug each, and tell the story of every bug found.
     ///
-    /// Eight bug patterns and five clean twins, in which there is nothing to find, are built with the system's C compiler
-    /// (gcc, cc or clang, or what PORTENT_CC names) and checked as `portent check` does. It takes a few seconds, and nothing
-    /// is left behind unless --keep says where. Exits with 0 if every program came out as it should, else with 1.
-    #[command(after_long_help = after("  portent demo\n  portent demo --keep examples"))]
+    /// Eight bug patterns, and five clean twins in which there is nothing to find, are built with the system's C compiler
+    /// (gcc, cc or clang, or what PORTENT_CC names) and checked as `portent check` does. This takes a few seconds, and
+    /// nothing is left behind unless --keep says where. Exits with 0 if every program came out as it should, else with 1.
+    #[command(after_long_help = examples_and_statuses("  portent demo\n  portent demo --keep examples"))]
     Demo(DemoArgs),
 
-    /// Check that traces are well formed.
+    /// The C compiler, with instrumentation: use it as CC in any build.
     ///
-    /// Prints one line for each trace, or the first offence: which input, where, what was expected. A truncated .portent
-    /// file counts as an offence here.
-    #[command(after_long_help = after(
-        "  portent validate run.portent\n  portent validate old/*.std\n  zcat run.std.gz | portent validate -"))]
-    Validate(ValidateArgs),
+    /// All arguments go to gcc, or to the compiler that PORTENT_CC names; so do --help and --version.
+    #[command(disable_help_flag = true)]
+    Cc(CompilerArgs),
 
-    /// Describe what is in a trace.
+    /// The C++ compiler, with instrumentation: use it as CXX in any build.
     ///
-    /// Operations, threads, locks, the busiest variables, nesting, and how often threads alternate. The trace is
-    /// validated on the way and never held in memory. A truncated .portent file is described as far as it goes, with a
-    /// warning.
-    #[command(after_long_help = after(
-        "  portent stats run.portent\n  portent stats --json run.std | jq .per_lock\n  portent gen | portent stats -"))]
-    Stats(StatsArgs),
+    /// All arguments go to g++, or to the compiler that PORTENT_CXX names; so do --help and --version.
+    #[command(disable_help_flag = true, name = "c++")]
+    Cxx(CompilerArgs),
 
-    /// Convert a trace to another format.
+    /// Find the bugs in other interleavings of a program, and show them: record, predict, replay, report.
     ///
-    /// The format of OUT follows its ending: .std (text), .portent (compact, seekable) or .parquet (tables, in builds
-    /// that have it). The format of IN is recognised by its contents. Events are copied as they are: `portent validate`
-    /// says whether they make sense. What the new format cannot hold is dropped, and that is said.
-    #[command(after_long_help = after(
-        "  portent convert run.std run.portent\n  portent convert run.portent - | less\n  \
-         portent convert --rapid run.portent for-rapid.std\n  portent convert --salvage damaged.portent rest.portent"))]
-    Convert(ConvertArgs),
-
-    /// Make a well-formed synthetic trace from a seed.
-    ///
-    /// The same seed and settings make the same trace, on every machine. Without -o the trace is written to standard
-    /// output as STD text.
-    #[command(after_long_help = after(
-        "  portent gen --seed 7 | head\n  portent gen --list-presets\n  \
-         portent gen --threads 16 --events 1000000 --seed 7 -o big.portent"))]
-    Gen(Box<GenArgs>),
-
-    /// Predict the bugs that other interleavings of a recorded run contain.
-    ///
-    /// Races, deadlocks, atomicity violations and nondeterminism, each with a schedule that shows it and that was checked
-    /// against the trace. In a long trace, each question is asked of what its events need to have happened;
-    /// what is not decided there, or not examined in time, is counted and shown. Ctrl-C shows what is known so far.
-    #[command(after_long_help = after(
-        "  portent predict run.std\n  portent predict run.portent --kind race,deadlock --json findings.json\n  \
-         portent predict run.portent --model sync --budget 60 --stats\n  \
-         portent predict run.portent --html findings.html --sarif findings.sarif --suppress known.txt\n  \
-         portent predict run.std --spec landing.spec --svg lattice.svg"))]
-    Predict(Box<PredictArgs>),
-
-    /// Find the bugs of other interleavings of a program, and show them: record, predict, replay, report.
-    ///
-    /// The program is run once and recorded; what could go wrong in other interleavings of that run is predicted, and every
-    /// prediction is replayed. `confirmed` means that it was seen in a replay. The program must be built with `portent cc`, or
+    /// The program is run once and recorded. What could go wrong in other interleavings of that run is predicted, and every
+    /// prediction is replayed; `confirmed` means that it was seen in a replay. The program must be built with `portent cc`, or
     /// with -fsanitize=thread. The trace and the findings stay in the current directory, for `portent replay`. The program's
     /// own output is shown for the recorded runs only.
-    #[command(after_long_help = after(
+    #[command(after_long_help = examples_and_statuses(
         "  portent check ./server --selftest\n  portent check --html report.html --budget 300 -- ./stress 4\n  \
          portent check --runs 5 --suppress known.txt --sarif findings.sarif -- ./tests"))]
     Check(Box<CheckArgs>),
@@ -124,29 +128,90 @@ pub(crate) enum Command {
     #[command(after_long_help = record_examples())]
     Record(RecordArgs),
 
-    /// Run a recorded program again, as a schedule says, and see what comes of it.
+    /// Predict the bugs that other interleavings of a recorded run contain.
     ///
-    /// With --finding, the schedule is the one that the finding came with, and the finding counts as shown only if it was
-    /// seen: both threads at their racing accesses at once, everybody waiting in the deadlock, another value read. With
-    /// --schedule, it is a text file with one `THREAD EVENTS` on each line, as in `T1 12`, and perhaps `goal race T1 T2` or
-    /// `goal deadlock T1 T2` at its end. With neither, the recorded run itself is repeated and compared event for event.
+    /// Races, deadlocks, atomicity violations and nondeterminism, each with a schedule that shows it and that was checked
+    /// against the trace. In a long trace, each question is asked of the events that it depends on; what is not decided
+    /// that way, or not examined in time, is counted and shown. Ctrl-C shows what is known so far.
+    #[command(after_long_help = examples_and_statuses(
+        "  portent predict run.std\n  portent predict run.portent --kind race,deadlock --json findings.json\n  \
+         portent predict run.portent --model sync --budget 60 --stats\n  \
+         portent predict run.portent --html findings.html --sarif findings.sarif --suppress known.txt\n  \
+         portent predict run.std --spec landing.spec --svg lattice.svg"))]
+    Predict(Box<PredictArgs>),
+
+    /// Run a recorded program again under a given schedule, and see what happens.
+    ///
+    /// With --finding, the schedule is the finding's own, and the finding counts as shown only if it was seen: both
+    /// threads at their racing accesses at once, every thread of the deadlock waiting, another value read. With
+    /// --schedule, it is a text file with one `THREAD EVENTS` on each line, such as `T1 12`, and optionally `goal race T1 T2`
+    /// or `goal deadlock T1 T2` at its end. With neither, the recorded run itself is repeated and compared event by event.
     /// Exits with 1 if the finding was shown (or the recorded run could not be repeated), else with 0.
-    #[command(after_long_help = after(
+    #[command(after_long_help = examples_and_statuses(
         "  portent replay run.portent\n  portent replay run.portent --finding race-7c1f0a --times 100\n  \
          portent replay run.portent --finding race-7c1f0a --debugger gdb"))]
     Replay(ReplayArgs),
 
-    /// The C compiler, with instrumentation: use it as CC in any build.
+    /// Check that traces are well formed.
     ///
-    /// All arguments go to gcc, or to the compiler that PORTENT_CC names; so do --help and --version.
-    #[command(disable_help_flag = true)]
-    Cc(CompilerArgs),
+    /// Prints one line for each trace, or the first thing that is wrong with it: which input, where, what was expected. A
+    /// truncated .portent file counts as malformed here.
+    #[command(after_long_help = examples_and_statuses(
+        "  portent validate run.portent\n  portent validate old/*.std\n  zcat run.std.gz | portent validate -"))]
+    Validate(ValidateArgs),
 
-    /// The C++ compiler, with instrumentation: use it as CXX in any build.
+    /// Describe what is in a trace.
     ///
-    /// All arguments go to g++, or to the compiler that PORTENT_CXX names; so do --help and --version.
-    #[command(disable_help_flag = true, name = "c++")]
-    Cxx(CompilerArgs),
+    /// Operations, threads, locks, the busiest variables, nesting, and how often threads alternate. The trace is
+    /// validated on the way and never held in memory. A truncated .portent file is described as far as it goes, with a
+    /// warning.
+    #[command(after_long_help = examples_and_statuses(
+        "  portent stats run.portent\n  portent stats --json run.std | jq .per_lock\n  portent gen | portent stats -"))]
+    Stats(StatsArgs),
+
+    /// Convert a trace to another format.
+    ///
+    /// The format of OUT follows its ending: .std (text), .portent (compact, seekable) or .parquet (tables, in builds
+    /// that have it). The format of IN is recognised by its contents. Events are copied as they are: `portent validate`
+    /// says whether they make sense. What the new format cannot hold is dropped, with a note.
+    #[command(after_long_help = examples_and_statuses(
+        "  portent convert run.std run.portent\n  portent convert run.portent - | less\n  \
+         portent convert --rapid run.portent for-rapid.std\n  portent convert --salvage damaged.portent rest.portent"))]
+    Convert(ConvertArgs),
+
+    /// Make a well-formed synthetic trace from a seed.
+    ///
+    /// The same seed and settings make the same trace, on every machine. Without -o the trace is written to standard
+    /// output as STD text.
+    #[command(after_long_help = examples_and_statuses(
+        "  portent gen --seed 7 | head\n  portent gen --list-presets\n  \
+         portent gen --threads 16 --events 1000000 --seed 7 -o big.portent"))]
+    Gen(Box<GenArgs>),
+
+    /// Print a script that completes portent's commands and options in a shell.
+    #[command(after_long_help = examples_and_statuses(
+        "  portent completions bash > ~/.local/share/bash-completion/completions/portent\n  \
+         portent completions zsh > ~/.zfunc/_portent\n  portent completions fish > ~/.config/fish/completions/portent.fish"))]
+    Completions(CompletionsArgs),
+
+    /// Print portent's manual page, or write those of all commands to a directory.
+    #[command(after_long_help = examples_and_statuses(
+        "  portent man | man -l -\n  portent man --output ~/.local/share/man/man1"))]
+    Man(ManArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell that runs the script.
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write a page for portent and one for each command to this directory, which is made if it does not exist.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Whatever the compiler is given. Read before clap sees it, which would keep a `--` for itself.
@@ -210,7 +275,7 @@ pub(crate) struct PredictArgs {
     /// What reads in another interleaving must see.
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = ModelName::Reads)]
     pub(crate) model: ModelName,
-    /// Print what it cost: questions, how they were settled, time.
+    /// Print what the prediction cost: questions, how they were settled, time.
     #[arg(long)]
     pub(crate) stats: bool,
     /// How to look for bugs.
@@ -219,7 +284,7 @@ pub(crate) struct PredictArgs {
     /// Draw the lattice of a small trace, for Graphviz: the observed run bold, the violating path red.
     #[arg(long, value_name = "FILE", requires = "spec")]
     pub(crate) dot: Option<PathBuf>,
-    /// The same as SVG.
+    /// Draw it as SVG.
     #[arg(long, value_name = "FILE", requires = "spec")]
     pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
@@ -227,16 +292,17 @@ pub(crate) struct PredictArgs {
 }
 
 /// What to look for and how hard: the same for `predict` and `check`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// Which kinds of bug to look for [default: all; property only with --spec].
+    /// Which kinds of bug to look for, separated by commas [default: all; property only with --spec].
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub(crate) kind: Vec<KindName>,
-    /// Examine a trace of up to this many events as a whole [default: 10000; 1000 in values, where the trace has formulas].
-    #[arg(long, value_name = "N", value_parser = window)]
+    #[arg(long, value_name = "N", value_parser = window, help = format!(
+        "Examine a trace of up to this many events as a whole [default: {}; {} in the model values, where the trace has formulas]",
+        Options::WINDOW, Options::SYMBOLIC_WINDOW))]
     pub(crate) window: Option<usize>,
-    /// Events that one question about a longer trace may look at.
-    #[arg(long, value_name = "N", default_value_t = portent_predict::Options::REACH, value_parser = window)]
+    /// How many events one question about a longer trace may look at.
+    #[arg(long, value_name = "N", default_value_t = Options::REACH, value_parser = window)]
     pub(crate) reach: usize,
     /// Stop after this many seconds, with what is known by then.
     #[arg(long, value_name = "SECONDS")]
@@ -244,62 +310,63 @@ pub(crate) struct SearchArgs {
     /// Threads to use [default: one per core].
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroU16>,
-    /// Which functions are atomic blocks, by a regular expression on their names [default: all but main and the routines
+    /// Which functions are atomic blocks: a regular expression on their names [default: all but main and the functions
     /// that threads start in].
     #[arg(long, value_name = "REGEX")]
     pub(crate) atomic: Option<regex::Regex>,
-    /// Exit with 4 if nothing was found but not everything was examined.
+    /// Exit with 4 if nothing was found but the search was incomplete.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Look for schedules that break the properties in FILE.
     #[arg(long, value_name = "FILE")]
     pub(crate) spec: Option<PathBuf>,
-    /// Cuts per level of the lattice that properties are checked on; the observed run is always kept.
+    /// How many cuts to keep per level of the lattice on which properties are checked; the observed run is always kept.
     #[arg(long, value_name = "N", default_value_t = portent_predict::lattice::Bounds::WIDTH, value_parser = width, requires = "spec")]
     pub(crate) width: usize,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Where to leave the recorded run, for replays [default: the program's name in the current directory, ending .portent].
+    /// The program and its arguments.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) program: Vec<OsString>,
+    /// Where to keep the recorded run, for replays [default: PROGRAM.portent in the current directory].
     #[arg(short, long, value_name = "TRACE")]
     pub(crate) output: Option<PathBuf>,
-    /// How often to run and record the program, each time under another schedule.
-    #[arg(long, value_name = "N", default_value = "1")]
+    /// How often to run and record the program: first as `record` does, then under random schedules.
+    #[arg(long, value_name = "N", default_value_t = defaults::RUNS)]
     pub(crate) runs: std::num::NonZeroU32,
     /// How deep to follow behaviour that only replays show.
-    #[arg(long, value_name = "N", default_value = "2")]
+    #[arg(long, value_name = "N", default_value_t = defaults::ROUNDS)]
     pub(crate) rounds: std::num::NonZeroU32,
-    /// How often to replay each finding; 0 leaves them predicted.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    /// How often to replay each finding; with 0, findings stay `predicted`.
+    #[arg(long, value_name = "N", default_value_t = defaults::REPLAYS)]
     pub(crate) times: u32,
     /// What the program reads as standard input, in every run.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
-    /// Stop a run that takes longer: it hangs.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    /// Stop a run that takes longer than this: it hangs.
+    #[arg(long, value_name = "SECONDS", default_value_t = defaults::TIMEOUT, value_parser = seconds)]
     pub(crate) timeout: f64,
-    /// What reads in another interleaving must see [default: reads; and sync, of which only what a replay shows is told].
+    /// What reads in another interleaving must see [default: reads, and also sync, of which only what a replay shows is
+    /// reported].
     #[arg(long, value_name = "MODEL", value_enum)]
     pub(crate) model: Option<ModelName>,
     #[command(flatten)]
     pub(crate) search: SearchArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
-    /// The program and its arguments.
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) program: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
-    /// Where to write the trace, a .portent file [default: the program's name in the current directory].
+    /// Where to write the trace, a .portent file [default: PROGRAM.portent in the current directory].
     #[arg(short, long, value_name = "TRACE")]
     pub(crate) output: Option<PathBuf>,
     /// Who runs when [default: each thread as long as it can].
     #[arg(long, value_name = "POLICY", value_enum)]
     pub(crate) sched: Option<PolicyName>,
-    /// For the policies that draw lots: the same seed gives the same run.
+    /// For the policies that choose at random: the same seed gives the same run.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// The program and its arguments.
@@ -315,22 +382,22 @@ pub(crate) struct ReplayArgs {
     /// The finding to show.
     #[arg(long, value_name = "ID", conflicts_with = "schedule")]
     pub(crate) finding: Option<String>,
-    /// The findings, as `portent predict --json` wrote them [default: beside the trace, ending .findings.json].
+    /// The findings, as `portent predict --json` wrote them [default: TRACE with the ending .findings.json].
     #[arg(long, value_name = "FILE", requires = "finding")]
     pub(crate) findings: Option<PathBuf>,
     /// A schedule to follow.
     #[arg(long, value_name = "FILE")]
     pub(crate) schedule: Option<PathBuf>,
-    /// How often. The program's output is shown only for one run.
-    #[arg(long, value_name = "N", default_value = "1")]
+    /// How often to replay it; the program's output is shown only if it is once.
+    #[arg(long, value_name = "N", default_value_t = std::num::NonZeroU32::MIN)]
     pub(crate) times: std::num::NonZeroU32,
-    /// Stop in a debugger where the schedule is done.
+    /// Run the program in a debugger, and stop where the schedule ends.
     #[arg(long, value_name = "DEBUGGER", value_enum)]
     pub(crate) debugger: Option<DebuggerName>,
-    /// Stop a run that takes longer: it hangs.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    /// Stop a run that takes longer than this: it hangs.
+    #[arg(long, value_name = "SECONDS", default_value_t = defaults::TIMEOUT, value_parser = seconds)]
     pub(crate) timeout: f64,
-    /// Another program, or other arguments, than were recorded.
+    /// A program and arguments to use instead of the recorded ones.
     #[arg(value_name = "PROGRAM", last = true)]
     pub(crate) program: Vec<OsString>,
 }
@@ -342,7 +409,7 @@ pub(crate) enum DebuggerName {
     Gdb,
 }
 
-/// A time that is some time.
+/// A time that is longer than none.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if seconds > 0.0 && seconds < 1e9 => Ok(seconds),
@@ -355,7 +422,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 pub(crate) enum PolicyName {
     /// In turn, a hundred events each
     Rr,
-    /// Lots are drawn at every event of synchronisation
+    /// A random choice at every synchronisation event
     Random,
     /// Random priorities that change at a few random points
     Pct,
@@ -380,7 +447,7 @@ pub(crate) struct ReportArgs {
     /// Leave out findings that the rules in FILE suppress.
     #[arg(long, value_name = "FILE")]
     pub(crate) suppress: Option<PathBuf>,
-    /// Leave out findings that an earlier --json report has.
+    /// Leave out findings that are in an earlier --json report.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
     /// Look for source files below DIR, after the working directory; may be repeated.
@@ -395,7 +462,7 @@ pub(crate) enum KindName {
     Race,
     /// Lock cycles and lost wake-ups
     Deadlock,
-    /// Accesses that can come between two of an atomic block
+    /// Accesses that can come between two accesses of an atomic block
     Atomicity,
     /// Reads and final values that could come from another write
     Nondeterminism,
@@ -420,11 +487,11 @@ impl KindName {
 /// A model, as `--model` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ModelName {
-    /// The write they saw in the trace: no false alarms
+    /// The write that they saw in the trace: no false alarms
     Reads,
     /// Anything: finds more, and may predict what the program cannot do
     Sync,
-    /// Any write of the same value, and anything at all where no branch follows: no false alarms, and more than `reads`
+    /// Any write of the same value, and anything where no branch follows: no false alarms, and finds more than `reads`
     Values,
 }
 

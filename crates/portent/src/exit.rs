@@ -9,7 +9,7 @@ pub enum ExitCode {
     NothingFound,
     /// Something was found. Also a `replay` that shows its finding.
     Findings,
-    /// Bad usage, bad input, a malformed trace, or a command that is not built yet.
+    /// Bad usage, bad input, a malformed trace, or something that this build cannot do.
     BadInput,
     /// The program to record or replay could not be started.
     NotStarted,
@@ -37,6 +37,6 @@ pub(crate) const HELP: &str = "\
 Exit status:
   0  nothing found; the command did its work
   1  findings
-  2  bad usage, bad input, a malformed trace, or a command that is not built yet
+  2  bad usage, bad input, a malformed trace, or something that this build cannot do
   3  the program could not be started
   4  with --strict: nothing found, but the search was incomplete";

@@ -10,9 +10,9 @@ mod commands;
 mod exit;
 mod failure;
 mod figures;
+mod interrupt;
 mod reports;
 mod search;
-mod spec;
 mod terminal;
 mod traces;
 
@@ -20,9 +20,8 @@ pub use exit::ExitCode;
 pub use failure::Failure;
 
 use args::{Arguments, Command};
+use clap::FromArgMatches;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
-use commands::knobs::Knobs;
 use portent_native::build::compiler::Language;
 use std::ffi::OsString;
 
@@ -73,22 +72,21 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Replay(_) => {
             Err(Failure::usage("programs can be replayed on Linux only", "replay there; traces can be examined here"))
         }
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man(args) => commands::man::run(&args),
         Command::Cc(args) => commands::cc::run(Language::C, &args.arguments),
         Command::Cxx(args) => commands::cc::run(Language::Cxx, &args.arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }
 
-/// Parses a command line; the settings of `gen` show their defaults.
+/// The command line as clap knows it: what help, manual pages, completions and the reference are made from.
+pub fn command_line() -> clap::Command {
+    args::command_line()
+}
+
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
-    let mut command = Arguments::command().mut_subcommand("gen", |gen_command| {
-        Knobs::defaults().into_iter().fold(gen_command, |command, (knob, default)| {
-            command.mut_arg(knob, |arg| {
-                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-                if default.is_empty() { arg } else { arg.help(format!("{help} [default: {default}]")) }
-            })
-        })
-    });
+    let mut command = command_line();
     let matches = command.try_get_matches_from_mut(arguments)?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }

@@ -1,6 +1,6 @@
 //! Lowering: from what a front end recorded to the kernel that engines know, refusing what is not well-formed.
 //!
-//! This is the only place that knows forks, re-entrant locks, semaphores, barriers and the like (docs/internals/semantics.md §1). It is
+//! This is the only place that knows forks, re-entrant locks, semaphores, barriers and the like (docs/src/internals/semantics.md §1). It is
 //! one streaming pass with state per thread and per object, never per event. Every rule of "well-formed" is checked here,
 //! so a [`Trace`](crate::Trace) that exists is well-formed, and the first offence is reported with its position.
 //!

@@ -31,29 +31,29 @@ macro_rules! knobs {
 
 knobs! {
     "Size" {
-        /// Events, exactly
+        /// Exact number of events
         events: u64 = "N",
-        /// Threads, all of which run
+        /// Number of threads, all of which run
         threads: u32 = "N",
-        /// Variables, all of which are touched
+        /// Number of variables, all of which are accessed
         variables: u32 = "N",
-        /// Locks, all of which are taken
+        /// Number of locks, all of which are taken
         locks: u32 = "N",
         /// Cut the trace at its last event, with locks held and blocks open
         truncated: bool = "BOOL" "true",
-        /// How threads come to be
+        /// How threads are started
         start: StartName = "HOW",
-        /// Mean number of events a thread runs before another one does
+        /// Mean number of events that a thread runs before another one does
         quantum: u32 = "N",
         /// What locations look like
         locations: LocationsName = "HOW",
     }
     "Accesses (a share is a number from 0 to 1)" {
-        /// Accesses, about that many [default: what is left of the events]
+        /// Approximate number of accesses [default: what is left of the events]
         accesses: u64 = "N",
         /// Share of accesses that read
         reads: f64 = "SHARE",
-        /// Share of accesses that update; the rest, after reads, writes
+        /// Share of accesses that update; those that neither read nor update write
         updates: f64 = "SHARE",
         /// Share of accesses that are atomic
         atomic: f64 = "SHARE",
@@ -73,15 +73,15 @@ knobs! {
         guarded: f64 = "SHARE",
         /// Mean number of accesses in a critical section
         section: u32 = "N",
-        /// Acquires and releases, about that many [default: as --guarded and --section need]
+        /// Approximate number of acquires and releases [default: as --guarded and --section need]
         lock_events: u64 = "N",
-        /// How many locks a thread holds at most
+        /// How many locks a thread holds at once, at most
         nesting: u32 = "N",
         /// Nest locks in one global order only, so that nothing can deadlock
         ordered_locks: bool = "BOOL" "true",
         /// Share of releases that let go of the oldest lock first
         hand_over_hand: f64 = "SHARE",
-        /// Share of acquires that take a lock the thread holds already
+        /// Share of acquires that take a lock which the thread already holds
         reentrant: f64 = "SHARE",
         /// Share of acquires that are shared
         shared: f64 = "SHARE",
@@ -89,37 +89,37 @@ knobs! {
         busy: f64 = "SHARE",
     }
     "Atomic blocks" {
-        /// Atomic blocks that are run, in all
+        /// Number of atomic blocks that are run, in all
         blocks: u64 = "N",
         /// Share of the events that lie inside atomic blocks
         block_share: f64 = "SHARE",
     }
     "Waiting" {
-        /// Condition variables
+        /// Number of condition variables
         conditions: u32 = "N",
         /// Share of events that sleep, notify or wake
         waits: f64 = "SHARE",
-        /// Sleeps, notifies and wakes, about that many [default: as --waits says]
+        /// Approximate number of sleeps, notifies and wakes [default: as --waits says]
         wait_events: u64 = "N",
         /// Share of notifies that wake all sleepers
         notify_all: f64 = "SHARE",
         /// Share of waits that end by time-out
         time_outs: f64 = "SHARE",
-        /// Semaphores
+        /// Number of semaphores
         semaphores: u32 = "N",
         /// Share of events that are operations of semaphores
         semaphore_events: f64 = "SHARE",
-        /// Latches
+        /// Number of latches
         latches: u32 = "N",
         /// Share of events that are operations of latches
         latch_events: f64 = "SHARE",
-        /// Barriers, at which all threads meet
+        /// Number of barriers, at which all threads meet
         barriers: u32 = "N",
         /// Share of events that arrive at or leave barriers
         barrier_events: f64 = "SHARE",
-        /// Once objects
+        /// Number of once objects
         once: u32 = "N",
-        /// Explicit ordering tokens
+        /// Number of explicit ordering tokens
         tokens: u32 = "N",
         /// Share of events that send or receive them
         token_events: f64 = "SHARE",
@@ -127,7 +127,7 @@ knobs! {
     "Control flow" {
         /// Share of events that are branches
         branches: f64 = "SHARE",
-        /// Share of reads that a branch follows at once [default: 0.3 if symbolic and no branches are asked for]
+        /// Share of reads that are directly followed by a branch [default: 0.3 if symbolic and no branches are asked for]
         read_branches: f64 = "SHARE",
         /// Give every write and branch a formula over what its thread has read, and every access its value
         symbolic: bool = "BOOL" "true",
@@ -143,7 +143,7 @@ pub(crate) enum StartName {
     Flat,
     /// Each thread forks and joins up to two others
     Tree,
-    /// All threads are simply there
+    /// All threads exist from the start
     Unforked,
 }
 

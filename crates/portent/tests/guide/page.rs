@@ -5,12 +5,12 @@ use std::path::Path;
 /// A page of the guide.
 pub(crate) struct Page {
     pub(crate) name: String,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) actions: Vec<Action>,
 }
 
 /// What a page does, in its order.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Action {
     /// Puts a file into the directory.
     File { name: String, text: String },
     /// Runs commands, if the tools that they need are there.
@@ -31,17 +31,17 @@ impl Page {
     pub(crate) fn read(path: &Path) -> Page {
         let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let name = path.strip_prefix(crate::root()).unwrap_or(path).display().to_string();
-        Page { name, steps: steps(&text) }
+        Page { name, actions: actions(&text) }
     }
 
     /// Whether there is something to run.
     pub(crate) fn has_commands(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Commands { .. }))
+        self.actions.iter().any(|action| matches!(action, Action::Commands { .. }))
     }
 }
 
-fn steps(text: &str) -> Vec<Step> {
-    let mut steps = Vec::new();
+fn actions(text: &str) -> Vec<Action> {
+    let mut actions = Vec::new();
     let mut lines = text.lines().enumerate();
     while let Some((_, line)) = lines.next() {
         let indent = line.len() - line.trim_start().len();
@@ -54,14 +54,14 @@ fn steps(text: &str) -> Vec<Step> {
         if info.split_whitespace().next() == Some("console") {
             let needs = info.split_whitespace().find_map(|word| word.strip_prefix("needs="));
             let needs = needs.into_iter().flat_map(|tools| tools.split(',')).map(str::to_owned).collect();
-            steps.push(Step::Commands { needs, commands: commands(&body) });
+            actions.push(Action::Commands { needs, commands: commands(&body) });
         } else if let Some((_, title)) = info.split_once("title=\"") {
             let name = title.split('"').next().unwrap_or_default().to_owned();
             let text = body.iter().flat_map(|(_, line)| [line, "\n"]).collect();
-            steps.push(Step::File { name, text });
+            actions.push(Action::File { name, text });
         }
     }
-    steps
+    actions
 }
 
 fn commands(body: &[(usize, &str)]) -> Vec<Command> {
@@ -117,10 +117,10 @@ fn a_page_is_files_and_commands() {
         "Text.\n```c title=\"a.c\"\nint a;\n```\n```console needs=gdb\n$ gdb \\\n> a  # exits with 3\nhello …\n```\n";
     let command = Command { line: 6, text: "gdb a".into(), status: 3, shown: vec!["hello …".into()] };
     let expected = [
-        Step::File { name: "a.c".into(), text: "int a;\n".into() },
-        Step::Commands { needs: vec!["gdb".into()], commands: vec![command] },
+        Action::File { name: "a.c".into(), text: "int a;\n".into() },
+        Action::Commands { needs: vec!["gdb".into()], commands: vec![command] },
     ];
-    assert_eq!(steps(text), expected);
+    assert_eq!(actions(text), expected);
 }
 
 #[test]
