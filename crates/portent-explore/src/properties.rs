@@ -31,7 +31,7 @@ impl Properties {
         let file = parse(&source).map_err(|wrong| refused(&[wrong], &name, &source))?;
         if file.properties.is_empty() {
             let help = "a property is a line such as `property positive: always x > 0`";
-            return Err(Error::refused(format!("{name}: there is no property in it"), help));
+            return Err(Error::refused(format!("{name}: it contains no property"), help));
         }
         Ok(Properties { name, source, file })
     }

@@ -50,7 +50,7 @@ impl Schedule {
             let words: Vec<&str> = line.split_whitespace().collect();
             let wrong = |expected: &str| {
                 Error::refused(
-                    format!("{name}: line {}: {line:?} is no step of a schedule: expected {expected}", number + 1),
+                    format!("{name}: line {}: {line:?} is not a step of a schedule: expected {expected}", number + 1),
                     "a schedule has one `THREAD EVENTS` on each line, as in `T1 12`, and at its end perhaps `goal race T1 T2` or `goal deadlock T1 T2`",
                 )
             };
@@ -59,18 +59,18 @@ impl Schedule {
                 [] => {}
                 ["goal", "race", ref names @ ..] => match threads(names).as_deref() {
                     Some(&[a, b]) if a != b => schedule.goal = ScheduleGoal::Race([a, b]),
-                    _ => return Err(wrong("two threads behind `goal race`")),
+                    _ => return Err(wrong("two threads after `goal race`")),
                 },
                 ["goal", "deadlock", ref names @ ..] => match threads(names) {
                     Some(threads) if !threads.is_empty() => schedule.goal = ScheduleGoal::Deadlock(threads),
-                    _ => return Err(wrong("the threads of the cycle behind `goal deadlock`")),
+                    _ => return Err(wrong("the threads of the cycle after `goal deadlock`")),
                 },
-                ["goal", ..] => return Err(wrong("`race` or `deadlock` behind `goal`")),
-                _ if schedule.goal != ScheduleGoal::None => return Err(wrong("nothing behind the goal")),
+                ["goal", ..] => return Err(wrong("`race` or `deadlock` after `goal`")),
+                _ if schedule.goal != ScheduleGoal::None => return Err(wrong("nothing after the goal")),
                 [thread, events] => match (thread_number(thread), events.parse()) {
                     (Some(thread), Ok(events)) => schedule.push(thread, events),
                     (None, _) => return Err(wrong("a thread such as T1")),
-                    (_, Err(_)) => return Err(wrong("a number of events behind the thread")),
+                    (_, Err(_)) => return Err(wrong("a number of events after the thread")),
                 },
                 _ => return Err(wrong("a thread and a number of events")),
             }
@@ -121,11 +121,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         for (text, expected) in [
-            ("T0 3\nT1", "line 2: \"T1\" is no step of a schedule: expected a thread and a number of events"),
+            ("T0 3\nT1", "line 2: \"T1\" is not a step of a schedule: expected a thread and a number of events"),
             ("main 3", "expected a thread such as T1"),
             ("T1 many", "expected a number of events"),
             ("goal race T1", "expected two threads"),
-            ("goal race T1 T2\nT1 3", "expected nothing behind the goal"),
+            ("goal race T1 T2\nT1 3", "expected nothing after the goal"),
             ("goal peace T1", "expected `race` or `deadlock`"),
             ("T99999 1", "expected a thread"),
         ] {

@@ -104,7 +104,7 @@ impl Rule {
 fn condition(word: &str, line: usize) -> Result<(Key, String), BadRule> {
     let bad = |problem: String, expected| BadRule { line, problem, expected };
     let Some((key, pattern)) = word.split_once('=') else {
-        return Err(bad(format!("{word:?} is no condition"), KEYS));
+        return Err(bad(format!("{word:?} is not a condition"), KEYS));
     };
     let key = match key {
         "kind" => Key::Kind,
@@ -213,7 +213,7 @@ mod tests {
         let said = |text: &str| Suppressions::parse(text).unwrap_err().to_string();
         assert_eq!(
             said("# hello\nrace:deposit"),
-            "line 2: \"race:deposit\" is no condition; expected kind=, function=, file=, object= or id=, each followed by a pattern"
+            "line 2: \"race:deposit\" is not a condition; expected kind=, function=, file=, object= or id=, each followed by a pattern"
         );
         assert!(said("fun=a").starts_with("line 1: unknown key \"fun\"; expected kind="));
         assert!(said("kind=rage").contains("no kind of finding is called \"rage\"; expected race, deadlock"));

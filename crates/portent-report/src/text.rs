@@ -60,7 +60,7 @@ pub fn page(report: &Report, look: &Look) -> String {
     }
     let rest = told.count().saturating_sub(look.stories);
     if rest > 0 {
-        text.push_str(&format!("the last {} are told in short: --html tells them all\n\n", count(rest as u64)));
+        text.push_str(&format!("the last {} are shown in brief: --html shows them in full\n\n", count(rest as u64)));
     }
     if report.stories.iter().take(look.stories).any(|story| story.finding.witness.is_some()) {
         text.push_str(&format!("{}\n", legend(look)));

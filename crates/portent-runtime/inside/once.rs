@@ -26,7 +26,9 @@ fn start(at: usize) {
     if let Some(place) = running().iter_mut().find(|place| **place == 0) {
         *place = at;
     } else {
-        sys::say(&["portent: more initialisers run at a time than fit into a recording: the program is ended\n"]);
+        sys::say(&[
+            "portent: more initialisers run at the same time than a recording can hold: the program is ended\n",
+        ]);
         sys::kill_process()
     }
 }

@@ -51,7 +51,7 @@ impl<const N: usize> Objects<N> {
         }
         let Some(at) = free else {
             sys::say(&[
-                "portent: the program has more semaphores or barriers at a time than fit into a recording: it is ended\n",
+                "portent: the program has more semaphores or barriers at a time than a recording can hold: it is ended\n",
             ]);
             sys::kill_process()
         };

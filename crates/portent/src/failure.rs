@@ -105,14 +105,16 @@ fn advice(problem: &Problem) -> &'static str {
         Problem::Io(error) if error.kind() == ErrorKind::NotFound => {
             "is the path right? `-` stands for standard input and output"
         }
-        Problem::Io(error) if error.kind() == ErrorKind::PermissionDenied => "you may not read or write there",
+        Problem::Io(error) if error.kind() == ErrorKind::PermissionDenied => {
+            "you do not have permission to read or write there"
+        }
         Problem::Directory => "name a file in it; `portent validate` takes several",
         Problem::Empty => "`portent gen` makes a trace to try things on",
         Problem::UnknownFormat(_) => {
             "give the file one of these endings, or name the format of an output with --format"
         }
         Problem::BadUtf8 => "names are text in UTF-8: convert the file, for example with `iconv -t UTF-8`",
-        Problem::LineTooLong { .. } => "the file has lines that are no events: is it a trace?",
+        Problem::LineTooLong { .. } => "the file has lines that are not events: is it a trace?",
         Problem::WriteOnly(_) => "keep the trace in .portent or .std as well",
         Problem::BadValue { .. } => "the fourth field is the value that was read or written: leave it out if unknown",
         _ => "`portent COMMAND --help` says what the command takes",

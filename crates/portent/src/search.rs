@@ -29,7 +29,7 @@ impl SearchArgs {
         let Some(seconds) = self.budget else { return Ok(None) };
         Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| {
             let help = "give seconds, such as --budget 60 or --budget 0.5";
-            Failure::usage(format!("--budget {seconds} is no time"), help)
+            Failure::usage(format!("--budget {seconds} is not a time"), help)
         })
     }
 

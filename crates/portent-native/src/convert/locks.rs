@@ -6,7 +6,7 @@
 
 use super::oddities::Oddity;
 use super::sync::EventContext;
-use portent_trace::{InputOp, LocId, Mode, ObjectClass, Problem};
+use portent_trace::{Apart, InputOp, LocId, LockId, Mode, Object, ObjectClass, ObjectName, Problem};
 
 /// A thread that holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,8 @@ pub(crate) struct Holding {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lock {
     pub(super) id: u32,
-    pub(super) name: String,
+    /// The first one in its place, which has the name that it was found under.
+    pub(super) first: u32,
     instances: u32,
     exclusive: Option<Holding>,
     shared: Vec<Holding>,
@@ -41,8 +42,8 @@ struct Handing {
 }
 
 impl Lock {
-    pub(super) fn new(id: u32, name: String) -> Lock {
-        Lock { id, name, instances: 1, ..Lock::default() }
+    pub(super) fn new(id: u32) -> Lock {
+        Lock { id, first: id, instances: 1, ..Lock::default() }
     }
 
     /// Who holds it.
@@ -117,9 +118,8 @@ impl Lock {
         if op == OnceBegin && self.once_done && self.exclusive.is_none() {
             // Initialised again: another once at the same place.
             self.instances += 1;
-            let name = format!("{}#{}", self.name, self.instances);
-            let id = context.names.intern(ObjectClass::Lock, name.as_bytes())?;
-            *self = Lock { id, name: std::mem::take(&mut self.name), instances: self.instances, ..Lock::default() };
+            let id = context.names.intern_again(ObjectClass::Lock, self.first, self.instances)?;
+            *self = Lock { id, first: self.first, instances: self.instances, ..Lock::default() };
         }
         if self.handed_over.is_some() {
             return self.hand_over(op, context);
@@ -163,8 +163,10 @@ impl Lock {
                     Some((token, false)) => token,
                     _ => {
                         handing.tokens += 1;
-                        let name = format!("{} handed over #{}", self.name, handing.tokens);
-                        context.names.intern(ObjectClass::Token, name.as_bytes())?
+                        let handover = Object::Handover { lock: LockId::new(self.first as usize) };
+                        let apart = Apart { again: handing.tokens, ..Apart::default() };
+                        let name = ObjectName { apart, ..ObjectName::of(handover) };
+                        context.names.intern_object(ObjectClass::Token, &name)?
                     }
                 };
                 handing.token = Some((token, false));

@@ -6,7 +6,7 @@
 
 use super::locks::Lock;
 use super::oddities::{Oddities, Oddity};
-use portent_trace::{InputOp, LocId, Names, ObjectClass, Problem};
+use portent_trace::{Apart, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem};
 use rustc_hash::FxHashMap;
 
 /// An event on its way into the trace.
@@ -38,7 +38,8 @@ pub(super) type Key = (ObjectClass, u32, u64);
 #[derive(Debug)]
 struct Semaphore {
     id: u32,
-    name: String,
+    /// The first one in its place.
+    first: u32,
     instances: u32,
     count: u64,
     used: bool,
@@ -90,13 +91,12 @@ impl Sync {
     }
 
     /// A new object of one of the classes that have an address.
-    pub(super) fn add(&mut self, key: Key, name: String, names: &mut Names) -> Result<(), Problem> {
+    pub(super) fn add(&mut self, key: Key, name: ObjectName<'_>, names: &mut Names) -> Result<(), Problem> {
         let class = key.0;
-        let name = free_name(names, class, name);
-        let id = names.intern(class, name.as_bytes())?;
+        let id = names.new_object(class, name)?;
         let at = match class {
             ObjectClass::Lock => {
-                self.locks.push(Lock::new(id, name));
+                self.locks.push(Lock::new(id));
                 self.locks.len()
             }
             ObjectClass::Condition => {
@@ -104,7 +104,7 @@ impl Sync {
                 self.conditions.len()
             }
             ObjectClass::Semaphore => {
-                self.semaphores.push(Semaphore { id, name, instances: 1, count: 0, used: false });
+                self.semaphores.push(Semaphore { id, first: id, instances: 1, count: 0, used: false });
                 self.semaphores.len()
             }
             _ => {
@@ -216,9 +216,10 @@ impl Sync {
             Some(token) => token.instances + 1,
             None => 1,
         };
-        let again = if instances > 1 { format!("#{instances}") } else { String::new() };
-        let name = format!("chan {address:#x}:{value}{again}");
-        let id = context.names.intern(ObjectClass::Token, name.as_bytes())?;
+        let message = Object::Message { channel: address, number: value };
+        let apart = Apart { again: if instances > 1 { instances } else { 0 }, ..Apart::default() };
+        let name = ObjectName { apart, ..ObjectName::of(message) };
+        let id = context.names.intern_object(ObjectClass::Token, &name)?;
         self.tokens.insert((address, value), Token { id, sent: true, received: false, instances });
         Ok((InputOp::Send, id))
     }
@@ -265,8 +266,7 @@ impl Semaphore {
                 told = value.and_then(|count| i64::try_from(count).ok());
                 if self.used && told.is_some() {
                     self.instances += 1;
-                    let name = format!("{}#{}", self.name, self.instances);
-                    self.id = context.names.intern(ObjectClass::Semaphore, name.as_bytes())?;
+                    self.id = context.names.intern_again(ObjectClass::Semaphore, self.first, self.instances)?;
                 }
                 self.count = value.filter(|_| told.is_some()).unwrap_or(self.count);
                 told.is_some()
@@ -289,14 +289,4 @@ impl Semaphore {
         self.used = true;
         Ok((op, self.id, told))
     }
-}
-
-/// A name that no other object of the class has.
-fn free_name(names: &Names, class: ObjectClass, name: String) -> String {
-    let table = names.table(class);
-    let taken = |name: &String| table.lookup(name.as_bytes()).is_some();
-    if !taken(&name) {
-        return name;
-    }
-    (2u64..).map(|n| format!("{name}@{n}")).find(|name| !taken(name)).unwrap_or(name)
 }

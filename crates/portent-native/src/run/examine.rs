@@ -68,7 +68,7 @@ pub fn examine(path: &Path) -> Result<Nature, Error> {
     let no_program =
         |what: &str| Error::not_started(format!("{name}: {what}"), "portent records programs for Linux on x86-64");
     if !bytes.starts_with(&elf::ELFMAG) {
-        return Err(no_program("this is no program that the system can start"));
+        return Err(no_program("this is not a program that the system can start"));
     }
     let header = elf::FileHeader64::<Endianness>::parse(&*bytes)
         .map_err(|_| no_program("a program of 32 bits, or a damaged one"))?;

@@ -35,7 +35,7 @@ impl LogFile {
         // SAFETY: the file is in a directory that only this session uses, and its program has ended. Were it cut short by
         // somebody else all the same, reading it would end this process with a signal, not with wrong data.
         let bytes = unsafe { memmap2::Mmap::map(&file)? };
-        let header = header(&bytes).ok_or_else(|| Error::new(ErrorKind::InvalidData, "this is no recording"))?;
+        let header = header(&bytes).ok_or_else(|| Error::new(ErrorKind::InvalidData, "this is not a recording"))?;
         // Both passes go from the first byte to the last. A system that does not want to know is no problem.
         let _ = bytes.advise(memmap2::Advice::Sequential);
         Ok(LogFile { bytes, header })

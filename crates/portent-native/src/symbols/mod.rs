@@ -9,7 +9,7 @@ mod types;
 
 pub use globals::Datum;
 
-use globals::Globals;
+use globals::{Globals, Whole};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::path::{Component, Path, PathBuf};
@@ -83,6 +83,13 @@ struct Loaded {
     end: u64,
     bias: u64,
     image: Rc<Image>,
+}
+
+impl Loaded {
+    /// Bytes in which no symbol is known.
+    fn without_symbol(&self, inside: u64) -> Datum {
+        Datum { whole: Whole::Module(self.image.name.clone(), inside), path: String::new(), offset: 0, signed: false }
+    }
 }
 
 /// The modules of a program, and what is known about them.
@@ -185,20 +192,18 @@ impl Symbols {
         clean.strip_prefix(&self.directory).unwrap_or(&clean).to_string_lossy().into_owned()
     }
 
-    /// What some bytes of a module are called.
+    /// What some bytes of a module are.
     pub fn datum(&self, address: u64, len: u64) -> Option<Datum> {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
-        let unknown = || Datum { name: format!("{}+{inside:#x}", loaded.image.name), signed: false };
-        Some(loaded.image.globals().datum(inside, len).unwrap_or_else(unknown))
+        Some(loaded.image.globals().datum(inside, len).unwrap_or_else(|| loaded.without_symbol(inside)))
     }
 
-    /// What a lock or the like in a module is called.
-    pub fn object(&self, address: u64) -> Option<String> {
+    /// What a lock or the like in a module is.
+    pub fn object(&self, address: u64) -> Option<Datum> {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
-        let unknown = || format!("{}+{inside:#x}", loaded.image.name);
-        Some(loaded.image.globals().object(inside).unwrap_or_else(unknown))
+        Some(loaded.image.globals().object(inside).unwrap_or_else(|| loaded.without_symbol(inside)))
     }
 }
 

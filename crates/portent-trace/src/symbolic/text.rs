@@ -53,7 +53,7 @@ impl Formulas {
         };
         let last = match number {
             "" => last,
-            number => Some(number.parse().map_err(|_| bad("there is no event of that number"))?),
+            number => Some(number.parse().map_err(|_| bad("there is no event with that number"))?),
         };
         if kind == ':' {
             let (name, expr) =
@@ -62,7 +62,7 @@ impl Formulas {
             self.named.insert(name.to_owned(), expr);
             return Ok(true);
         }
-        let event = last.ok_or_else(|| bad("no event stands before it"))?;
+        let event = last.ok_or_else(|| bad("no event comes before it"))?;
         if kind == 'e' {
             let side = self.parse_side(rest)?;
             self.sides.push((event, side));

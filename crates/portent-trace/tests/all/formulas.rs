@@ -90,7 +90,7 @@ fn formulas_that_contradict_the_trace_are_refused_with_their_event() {
         "event 0: bad formula: its event is not one access or branch for the engines"
     );
     assert_eq!(why("T1|r(x)|1|1\n#!= 1\n"), "event 0: bad formula: expected a write, an update or a branch");
-    assert_eq!(why("#!= 1\nT1|r(x)|1|1\n"), "line 1: bad formula: no event stands before it");
+    assert_eq!(why("#!= 1\nT1|r(x)|1|1\n"), "line 1: bad formula: no event comes before it");
     assert_eq!(why("T1|w(x)|1|1\n#!= (add 1\n"), "line 2: bad formula: expected an expression or ), found the end");
     assert!(Trace::from_std("#!/usr/bin/env portent\nT1|w(x)|1|1\n").unwrap().symbols().is_none());
 }

@@ -93,7 +93,7 @@ fn options(args: &CheckArgs) -> Result<Options, Failure> {
 
 fn program(args: &CheckArgs) -> Result<NativeProgram, Failure> {
     let Some(program) = args.program.first() else {
-        return Err(Failure::usage("no program is given", "name it behind `--`: portent check -- ./program"));
+        return Err(Failure::usage("no program is given", "name it after `--`: portent check -- ./program"));
     };
     let path = examine::find(program, &std::env::current_dir().unwrap_or_default())?;
     let nature = examine::examine(&path)?;

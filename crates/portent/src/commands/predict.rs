@@ -62,8 +62,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
     }
     if let Some(why) = report.partial {
         let text = match why {
-            Why::Interrupted => "interrupted: this is what was known by then",
-            _ => "out of time: this is what was known by then; --budget gives it more",
+            Why::Interrupted => "interrupted: this is what is known so far",
+            _ => "out of time: this is what is known so far; --budget gives it more",
         };
         terminal::message("warning", &format!("partial: {text}"));
     }
@@ -108,7 +108,7 @@ fn options(args: &PredictArgs) -> Result<Options, Failure> {
     options.model = args.model.model();
     if args.engine == EngineName::Hb {
         if args.search.spec.is_some() {
-            return Err(Failure::usage("--engine hb knows no properties", "leave out --spec, or --engine"));
+            return Err(Failure::usage("--engine hb does not check properties", "leave out --spec, or --engine"));
         }
         if !options.kinds.contains(&BugKind::Race) {
             return Err(Failure::usage("--engine hb finds races only", "leave out --kind, or add race to it"));

@@ -20,7 +20,7 @@ use std::time::Instant;
 /// Runs the program, writes the trace, and ends as the program did.
 pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let Some(program) = args.program.first() else {
-        return Err(Failure::usage("no program is given", "name it behind `--`: portent record -- ./program"));
+        return Err(Failure::usage("no program is given", "name it after `--`: portent record -- ./program"));
     };
     let directory = std::env::current_dir().unwrap_or_default();
     let path = examine::find(program, &directory)?;
@@ -29,7 +29,10 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     // An output that cannot be written is told before the program runs, not after. Nothing is left of the attempt.
     drop(create(&output)?);
     if nature == Nature::Plain {
-        let text = format!("{} itself is not instrumented: what it starts is recorded, if that is", path.display());
+        let text = format!(
+            "{} itself is not instrumented: what it starts is recorded, if that is instrumented",
+            path.display()
+        );
         terminal::message("warning", &text);
     }
     let program = NativeProgram::new(Invocation::here(path, args.program.clone())?, nature);
@@ -69,7 +72,7 @@ fn output(args: &RecordArgs, program: &Path) -> Result<PathBuf, Failure> {
         }
         Some(path) => Err(Failure::usage(
             format!("{}: a recording is written as a .portent file", path.display()),
-            "give it the ending .portent; `portent convert` makes other formats of it",
+            "give it the ending .portent; `portent convert` turns it into other formats",
         )),
         None => {
             let mut name = program.file_name().map_or_else(|| OsString::from("program"), OsString::from);

@@ -49,10 +49,10 @@ pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'stati
     }
     if log.header().unrecorded > 0 {
         let events = counted(log.header().unrecorded.into(), "event");
-        lines.push(("warning", format!("{events} could not be put into the trace's order and are missing")));
+        lines.push(("warning", format!("{events} are missing: their place in the trace is not known")));
     }
     if ended.randomised {
-        let text = "the system does not let address randomisation be switched off: a replay may see other addresses";
+        let text = "address randomisation could not be switched off: a replay may see other addresses";
         lines.push(("warning", text.into()));
     }
     lines.extend(converted.oddities.iter().map(|odd| told(&odd, &converted.names)));
@@ -83,7 +83,7 @@ fn happened(converted: &Converted, signal: Option<i32>) -> Vec<(&'static str, St
         let thread = survey.thread_name(message.thread);
         let (label, text) = match message.kind {
             message::ASSERTION => ("assertion", format!("{thread} failed at {place}: {}", message.text)),
-            message::ABORT => ("abort", format!("{thread} gave up at {place}")),
+            message::ABORT => ("abort", format!("{thread} called abort at {place}")),
             _ if message.pc == 0 => ("warning", message.text.clone()),
             _ => ("warning", format!("{}, at {place}", message.text)),
         };

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let program = program(args, &recording)?;
     if args.program.is_empty() {
         for (path, why) in recording.changed() {
-            terminal::message("warning", &format!("{} {why}: the replay may go another way", path.display()));
+            terminal::message("warning", &format!("{} {why}: the replay may take another path", path.display()));
         }
     }
     let limit = args.debugger.is_none().then(|| Duration::from_secs_f64(args.timeout));
@@ -92,7 +92,7 @@ fn program(args: &ReplayArgs, recording: &Recording) -> Result<NativeProgram, Fa
         invocation.wrapper = words.map(OsString::from).to_vec();
         terminal::message(
             "gdb",
-            "stops where the schedule is done; `thread apply all backtrace` shows who stands where",
+            "stops where the schedule ends; `thread apply all backtrace` shows where every thread is",
         );
     }
     Ok(NativeProgram { invocation, nature, trap: args.debugger.is_some() })

@@ -41,7 +41,7 @@ fn a_line_of_a_gigabyte_is_an_error_at_once() {
         assert_eq!(
             said,
             "error: standard input: line 1: the line is longer than 65536 bytes; expected thread|op(object)|location\n\
-             help: the file has lines that are no events: is it a trace?\n"
+             help: the file has lines that are not events: is it a trace?\n"
         );
     }
 }

@@ -33,20 +33,22 @@ pub(crate) fn wrong(root: &Path) -> Vec<String> {
 
 /// Everything that people read and write: sources, traces of the corpus, pages.
 fn texts(root: &Path) -> Vec<PathBuf> {
+    let pages = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"].map(|name| root.join(name));
+    let folders = ["crates", "tests", "fuzz", "docs"].map(|name| texts_below(&root.join(name)));
+    pages.into_iter().chain(folders.into_iter().flatten()).collect()
+}
+
+fn texts_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = ["crates", "tests", "fuzz", "docs"].map(|name| root.join(name)).to_vec();
-    folders.push(root.to_owned());
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("the directory can be read") {
-            let path = entry.expect("the directory can be read").path();
-            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            if path.is_dir() {
-                if folder != root && !hidden && !path.ends_with("target") {
-                    folders.push(path);
-                }
-            } else if path.extension().is_some_and(|ending| ["rs", "toml", "md"].iter().any(|known| ending == *known)) {
-                found.push(path);
-            }
+    for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.expect("the directory can be read").path();
+        if path.is_dir() {
+            // What tools leave behind is nobody's text.
+            let built =
+                path.ends_with("target") || path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
+            found.extend(if built { Vec::new() } else { texts_below(&path) });
+        } else if path.extension().is_some_and(|ending| ["rs", "toml", "md"].iter().any(|known| ending == *known)) {
+            found.push(path);
         }
     }
     found.sort();
@@ -97,6 +99,33 @@ fn unbroken(text: &str) -> String {
     joined
 }
 
+/// What the glossary says is in a crate and is not: ``portent-order, `engine::window` `` needs something called `engine` and
+/// something called `window` in that crate, wherever it is.
+pub(crate) fn wrong_in_glossary(root: &Path) -> Vec<String> {
+    let glossary = std::fs::read_to_string(root.join("docs/src/internals/glossary.md")).expect("the glossary is there");
+    let mut wrong = Vec::new();
+    for (name, path) in places(&glossary) {
+        let sources = texts_below(&root.join("crates").join(name));
+        let is_there = |part: &str| {
+            let is_file = |path: &PathBuf| path.with_extension("").iter().any(|step| step == part);
+            let is_item = |path: &PathBuf| {
+                let text = std::fs::read_to_string(path).unwrap_or_default();
+                ["struct", "enum", "trait"].iter().any(|item| text.contains(&format!("{item} {part} ")))
+            };
+            sources.iter().any(is_file) || sources.iter().any(is_item)
+        };
+        wrong.extend(path.split("::").filter(|part| !is_there(part)).map(|part| format!("{name} has no {part}")));
+    }
+    wrong
+}
+
+/// Crates and what is in them, from the last column of the glossary's tables.
+fn places(glossary: &str) -> Vec<(&str, &str)> {
+    let columns = glossary.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit_once("| "));
+    let named = columns.flat_map(|(_, column)| column.split("; "));
+    named.filter_map(|place| place.strip_suffix('`')?.split_once(", `")).collect()
+}
+
 fn has_section(page: &str, number: u32) -> bool {
     page.lines().any(|line| line.starts_with(&format!("## {number}. ")))
 }
@@ -109,4 +138,11 @@ fn citations_go_on_over_lines_and_sections() {
     assert_eq!(citations(text), expected);
     assert_eq!(sections(", §4 and §12, as said"), [4, 12]);
     assert!(has_section("# A\n## 2. B\n", 2) && !has_section("# A\n## 2. B\n", 3));
+}
+
+#[test]
+fn the_last_column_of_the_glossary_is_where_to_look() {
+    let table =
+        "| term | meaning | where |\n|---|---|---|\n| a | b `c` | portent-order, `goal::Writer`; portent-spec |\n";
+    assert_eq!(places(table), [("portent-order", "goal::Writer")]);
 }

@@ -82,3 +82,9 @@ fn what_code_cites_is_in_the_repository() {
     let wrong = citations::wrong(&root());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn what_the_glossary_names_is_in_the_code() {
+    let wrong = citations::wrong_in_glossary(&root());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
