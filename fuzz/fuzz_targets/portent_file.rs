@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../../crates/portent-trace/tests/common/readers.rs"]
+#[path = "../../crates/portent-trace/tests/all/readers.rs"]
 #[allow(dead_code)]
 mod readers;
 

@@ -2,12 +2,14 @@
 //! traces.
 //!
 //! ```text
-//! build (compiler, request, flags, response): the compiler, with instrumentation and the runtime added
-//! run (examine ─▶ launch, library, log_file) ─▶ convert (symbols) ─▶ record: trace + recording
-//! record + schedule (finding) ─▶ replay (run, convert) ─▶ what was seen
+//! build (compiler, request, response, flags): the compiler, with instrumentation and the runtime added
+//! run (examine ─▶ launch, library, log_file) ─▶ convert (symbols) ─▶ record: events, names, outcome, recording
 //! ```
 //!
-//! Recording and replaying need Linux; on other systems there is only [`build`], which says so.
+//! [`NativeProgram`](record::NativeProgram) is the one recorder: it runs a program under a plan and writes what it did to any
+//! sink. It is a [`Program`](portent_explore::Program), so that the loop and its replays work on it.
+//!
+//! Recording needs Linux; on other systems there is only [`build`], which says so.
 
 // Mapping a file is the one exception, in run/log_file.rs.
 #![deny(unsafe_code)]
@@ -15,15 +17,10 @@
 pub mod build;
 #[cfg(target_os = "linux")]
 pub mod convert;
-mod error;
 #[cfg(target_os = "linux")]
 pub mod record;
-#[cfg(target_os = "linux")]
-pub mod replay;
 pub mod run;
 #[cfg(target_os = "linux")]
 pub mod symbols;
 
-pub use error::Error;
-#[cfg(target_os = "linux")]
-pub use symbols::declarations;
+use portent_explore::Error;

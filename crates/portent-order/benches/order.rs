@@ -2,11 +2,11 @@
 //!
 //! `cargo bench -p portent-order --bench order [-- NAME]` runs the parts whose name contains NAME.
 
-#[path = "../tests/smt/formulas.rs"]
+#[path = "../tests/all/smt/formulas.rs"]
 mod formulas;
-#[path = "../tests/smt/models.rs"]
+#[path = "../tests/all/smt/models.rs"]
 mod models;
-#[path = "../tests/smt/order.rs"]
+#[path = "../tests/all/smt/order.rs"]
 mod order;
 
 use portent_order::engine::{Effort, Engine, Tiers, View};

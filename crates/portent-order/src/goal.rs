@@ -1,17 +1,17 @@
-//! Questions and answers: models, goals, schedules and verdicts (SEMANTICS §2 and §3).
+//! Questions and answers: models, goals, schedules and verdicts (docs/src/internals/semantics.md §2 and §3).
 
 use portent_trace::{EventId, PairingId, ThreadId, VarId};
 use std::fmt;
 use std::sync::Arc;
 
-/// What a read in a reordering must see.
+/// What a read in a reordering must see, as the user chooses it; [`crate::ReadRule`] says what that means for a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Model {
     /// Anything: may predict what the program cannot do.
     Sync,
     /// The write it saw in the trace, except for the reads that the goal itself changes.
     Reads,
-    /// Anything, as long as no branch that is taken can tell the difference; see [`crate::brute`] for the exact rules.
+    /// Anything, as long as no branch that is taken can tell the difference.
     Values,
 }
 
@@ -128,7 +128,7 @@ impl Goal {
 
 /// A thread running for a number of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Run {
+pub struct Stretch {
     /// Who runs.
     pub thread: ThreadId,
     /// How many kernel events it executes.
@@ -143,66 +143,60 @@ pub struct Schedule {
     begin: Option<Arc<Schedule>>,
     /// How many events that executes.
     before: u64,
-    runs: Vec<Run>,
+    stretches: Vec<Stretch>,
 }
 
 impl Schedule {
     /// A schedule that goes on after `begin`.
     pub fn after(begin: Arc<Schedule>) -> Self {
-        Schedule { before: begin.len(), begin: Some(begin).filter(|begin| !begin.is_empty()), runs: Vec::new() }
+        Schedule { before: begin.len(), begin: Some(begin).filter(|begin| !begin.is_empty()), stretches: Vec::new() }
     }
     /// Appends one event of `thread`.
     pub fn push(&mut self, thread: ThreadId) {
-        match self.runs.last_mut() {
-            Some(run) if run.thread == thread && run.steps < u32::MAX => run.steps += 1,
-            _ => self.runs.push(Run { thread, steps: 1 }),
+        match self.stretches.last_mut() {
+            Some(stretch) if stretch.thread == thread && stretch.steps < u32::MAX => stretch.steps += 1,
+            _ => self.stretches.push(Stretch { thread, steps: 1 }),
         }
     }
-    /// Appends a number of events of `thread`.
-    pub fn push_run(&mut self, thread: ThreadId, steps: u32) {
-        match self.runs.last_mut() {
-            Some(run) if run.thread == thread && run.steps <= u32::MAX - steps => run.steps += steps,
-            _ if steps > 0 => self.runs.push(Run { thread, steps }),
-            _ => {}
-        }
-    }
-    fn parts(&self) -> impl Iterator<Item = Run> {
+    fn parts(&self) -> impl Iterator<Item = Stretch> {
         let mut pieces = vec![self];
         while let Some(begin) = pieces.last().and_then(|piece| piece.begin.as_deref()) {
             pieces.push(begin);
         }
-        pieces.into_iter().rev().flat_map(|piece| piece.runs.iter().copied())
+        pieces.into_iter().rev().flat_map(|piece| piece.stretches.iter().copied())
     }
-    /// The runs, in order: neighbours are of different threads.
-    pub fn runs(&self) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
+    /// Who executes how many events, in order: neighbours are of different threads.
+    pub fn stretches(&self) -> Vec<Stretch> {
+        let mut stretches: Vec<Stretch> = Vec::new();
         for part in self.parts() {
-            match runs.last_mut() {
-                Some(run) if run.thread == part.thread && run.steps <= u32::MAX - part.steps => run.steps += part.steps,
-                _ => runs.push(part),
+            match stretches.last_mut() {
+                Some(stretch) if stretch.thread == part.thread && stretch.steps <= u32::MAX - part.steps => {
+                    stretch.steps += part.steps
+                }
+                _ => stretches.push(part),
             }
         }
-        runs
+        stretches
     }
-    /// How many events the shared beginning executes, and the runs after it.
-    pub fn split(&self) -> (u64, &[Run]) {
-        (self.before, &self.runs)
+    /// How many events the shared beginning executes, and what comes after it.
+    pub fn split(&self) -> (u64, &[Stretch]) {
+        (self.before, &self.stretches)
     }
     /// How many events are executed.
     pub fn len(&self) -> u64 {
-        self.before + self.runs.iter().map(|run| u64::from(run.steps)).sum::<u64>()
+        self.before + self.stretches.iter().map(|stretch| u64::from(stretch.steps)).sum::<u64>()
     }
     /// Whether nothing is executed.
     pub fn is_empty(&self) -> bool {
-        self.before == 0 && self.runs.is_empty()
+        self.before == 0 && self.stretches.is_empty()
     }
     /// How often one thread makes way for another.
     pub fn switches(&self) -> usize {
-        self.runs().len().saturating_sub(1)
+        self.stretches().len().saturating_sub(1)
     }
     /// The thread of each step.
     pub fn steps(&self) -> impl Iterator<Item = ThreadId> {
-        self.parts().flat_map(|run| std::iter::repeat_n(run.thread, run.steps as usize))
+        self.parts().flat_map(|stretch| std::iter::repeat_n(stretch.thread, stretch.steps as usize))
     }
 }
 
@@ -218,7 +212,7 @@ impl Drop for Schedule {
 
 impl PartialEq for Schedule {
     fn eq(&self, other: &Self) -> bool {
-        self.runs() == other.runs()
+        self.stretches() == other.stretches()
     }
 }
 
@@ -295,15 +289,15 @@ mod tests {
         again.push(ThreadId::new(0));
         assert_eq!(again.steps().map(|t| t.index()).collect::<Vec<_>>(), [0, 0, 1, 1, 0]);
         assert_eq!((again.len(), again.split().0), (5, 4));
-        assert_eq!((parts.len(), parts.switches(), parts.runs().len()), (4, 1, 2));
-        assert_eq!(parts.split(), (3, &[Run { thread: ThreadId::new(1), steps: 1 }][..]));
+        assert_eq!((parts.len(), parts.switches(), parts.stretches().len()), (4, 1, 2));
+        assert_eq!(parts.split(), (3, &[Stretch { thread: ThreadId::new(1), steps: 1 }][..]));
     }
 
     #[test]
     fn schedules_are_run_length_coded() {
         let threads = [0, 0, 1, 1, 1, 0].map(ThreadId::new);
         let schedule: Schedule = threads.into_iter().collect();
-        assert_eq!(schedule.runs().len(), 3);
+        assert_eq!(schedule.stretches().len(), 3);
         assert_eq!((schedule.len(), schedule.switches()), (6, 2));
         assert_eq!(schedule.steps().collect::<Vec<_>>(), threads);
     }

@@ -1,6 +1,6 @@
 //! What could happen: the reorderings of a trace, the goals they may reach, and proof of either.
 //!
-//! A [`Goal`] is what a bug looks like in a reordering (SEMANTICS §3); a [`Schedule`] that reaches it is a witness.
+//! A [`Goal`] is what a bug looks like in a reordering (docs/src/internals/semantics.md §3); a [`Schedule`] that reaches it is a witness.
 //! [`check`](check()) decides whether a schedule is one, and shares nothing with any engine. [`brute`] decides small traces by
 //! enumeration and is the oracle that every engine is tested against.
 
@@ -10,6 +10,8 @@ pub mod brute;
 mod check;
 pub mod engine;
 mod goal;
+mod read_rule;
 
 pub use check::{Checker, Executed, Numbers, Rejected, check};
-pub use goal::{Goal, Kind, Model, Run, Schedule, Unknown, Verdict, Writer};
+pub use goal::{Goal, Kind, Model, Schedule, Stretch, Unknown, Verdict, Writer};
+pub use read_rule::{ReadRule, Recorded};

@@ -117,7 +117,7 @@ impl InputSteps {
             // Every thread has ended, or stands before what it waits for.
             Goal::LostWakeup { .. } => {
                 let mut total = vec![0usize; threads];
-                schedule.runs().iter().for_each(|run| total[run.thread.index()] += run.steps as usize);
+                schedule.stretches().iter().for_each(|run| total[run.thread.index()] += run.steps as usize);
                 let stands =
                     |t: usize| self.program[t].get(total[t]).map_or(self.inputs[t].len() as u32, |&e| before(e));
                 at_end = (0..threads).map(|t| Some(stands(t))).collect();
@@ -152,7 +152,7 @@ impl InputSteps {
             inputs.partition_point(|&i| i < trace.input_index(e)) as u32
         };
         let mut total = vec![0usize; threads];
-        schedule.runs().iter().for_each(|run| total[run.thread.index()] += run.steps as usize);
+        schedule.stretches().iter().for_each(|run| total[run.thread.index()] += run.steps as usize);
         let mut position = vec![0usize; threads];
         let mut counted = vec![0u32; threads];
         let mut steps: Vec<Step> = Vec::new();
@@ -167,7 +167,7 @@ impl InputSteps {
                 _ => steps.push(Step { thread, events }),
             }
         };
-        for run in schedule.runs() {
+        for run in schedule.stretches() {
             let t = run.thread.index();
             let from = position[t];
             position[t] += run.steps as usize;

@@ -265,7 +265,7 @@ fn a_witness_keeps_the_observed_order_before_the_race() {
     let observed: Schedule = trace.events().take(witness.len() as usize).map(|e| e.thread).collect();
     assert!(witness.len() > 590, "{}", witness.len());
     let (begin, _) = witness.split();
-    assert!(begin > 580 && witness.runs()[..100] == observed.runs()[..100]);
+    assert!(begin > 580 && witness.stretches()[..100] == observed.stretches()[..100]);
 }
 
 #[test]

@@ -126,6 +126,7 @@ fn is_word(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use portent_testing::scratch::Scratch;
 
     #[test]
     fn the_caret_points_at_the_object_or_at_the_whole_line() {
@@ -138,11 +139,8 @@ mod tests {
 
     #[test]
     fn files_are_found_below_the_roots_and_only_sources_are_read() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("proj/src")).unwrap();
-        std::fs::write(dir.path().join("proj/src/a.c"), "one\n\ttwo\n").unwrap();
-        std::fs::write(dir.path().join("secret"), "no\n").unwrap();
-        let sources = Sources::below([dir.path().join("proj"), dir.path().to_owned()]);
+        let scratch = Scratch::with("proj/src/a.c", "one\n\ttwo\n").and("secret", "no\n");
+        let sources = Sources::below([scratch.path("proj"), scratch.directory().to_owned()]);
         assert_eq!(sources.line("src/a.c", 2).as_deref(), Some("    two"));
         assert_eq!(sources.line("/elsewhere/proj/src/a.c", 1).as_deref(), Some("one"), "recorded on another machine");
         assert_eq!(sources.line("src/a.c", 3), None);

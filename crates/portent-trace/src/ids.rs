@@ -71,6 +71,24 @@ ids! {
     BlockId, "block", u32::MAX - 1;
     /// A wait that a notify ended: its sleep, its notify and its wake belong together.
     PairingId, "pairing", u32::MAX - 1;
+    /// A call stack.
+    StackId, "call stack", (1u32 << 22) - 1;
+}
+
+impl StackId {
+    /// How many stacks a trace can have.
+    pub(crate) const LIMIT: usize = <Self as Id>::MAX_INDEX + 1;
+
+    /// The stack with this number in a column, where 0 means that none is known.
+    #[inline]
+    pub(crate) fn from_column(number: u32) -> Option<Self> {
+        number.checked_sub(1).map(Self)
+    }
+    /// The number of a stack in a column.
+    #[inline]
+    pub(crate) fn to_column(stack: Option<Self>) -> u32 {
+        stack.map_or(0, |stack| stack.0 + 1)
+    }
 }
 
 /// Blocks with this bit are functions.

@@ -6,8 +6,9 @@
 
 use crate::error::{Position, TraceError};
 use crate::event::{READ_ORDERS, ReadOrder, UPDATE_ORDERS, UpdateOrder, WRITE_ORDERS, WriteOrder};
-use crate::ids::{LocId, ThreadId};
+use crate::ids::{LocId, StackId, ThreadId};
 use crate::names::{Names, ObjectClass};
+use crate::stacks::StackColumn;
 use crate::symbolic::Formulas;
 
 macro_rules! simple_ops {
@@ -214,6 +215,7 @@ pub struct InputBatch {
     object: Vec<u32>,
     value: Vec<i64>,
     loc: Vec<LocId>,
+    stack: StackColumn,
 }
 
 /// Operations below this code are reads that do not write.
@@ -287,11 +289,13 @@ impl InputBatch {
         self.object.clear();
         self.value.clear();
         self.loc.clear();
+        self.stack.clear();
     }
     /// Makes room for exactly `count` events from number `first` on, all of which the caller must then write.
     pub(crate) fn overwrite(&mut self, first: u64, place: BatchPlace, count: usize) -> InputColumns<'_> {
         self.first = first;
         self.place = place;
+        self.stack.clear();
         self.meta.resize(count, 0);
         self.object.resize(count, 0);
         self.value.resize(count, 0);
@@ -316,8 +320,26 @@ impl InputBatch {
         self.value.push(event.value.unwrap_or(0));
         self.loc.push(event.loc);
     }
+    /// Appends an event that was made in these calls.
+    pub fn push_in(&mut self, event: InputEvent, stack: Option<StackId>) {
+        if let Some(stack) = stack {
+            self.stack.set(self.len(), stack);
+        }
+        self.push(event);
+    }
+    /// The call stack of the `i`-th event, if it is known.
+    pub fn stack(&self, i: usize) -> Option<StackId> {
+        self.stack.get(i)
+    }
+    pub(crate) fn stacks(&self) -> &StackColumn {
+        &self.stack
+    }
+    pub(crate) fn stacks_mut(&mut self) -> &mut StackColumn {
+        &mut self.stack
+    }
     /// Appends events of another batch.
     pub(crate) fn append(&mut self, other: &InputBatch, events: std::ops::Range<usize>) {
+        self.stack.append(self.len(), &other.stack, events.clone());
         self.meta.extend_from_slice(&other.meta[events.clone()]);
         self.object.extend_from_slice(&other.object[events.clone()]);
         self.value.extend_from_slice(&other.value[events.clone()]);

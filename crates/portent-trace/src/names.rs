@@ -2,6 +2,8 @@
 
 use crate::error::Problem;
 use crate::ids::{BlockId, CondId, LocId, LockId, ThreadId};
+use crate::objects::Objects;
+use crate::stacks::Stacks;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
@@ -145,7 +147,7 @@ impl NameTable {
 
     /// The number of `name`, new or known; `Err` says why it cannot be taken.
     #[inline]
-    fn intern(&mut self, name: &[u8], class: &'static str, limit: usize) -> Result<u32, Problem> {
+    pub(crate) fn intern(&mut self, name: &[u8], class: &'static str, limit: usize) -> Result<u32, Problem> {
         match self.lookup(name) {
             Some(id) => Ok(id),
             None => self.insert(name, class, limit),
@@ -200,6 +202,15 @@ pub struct Location<'a> {
     pub function: Option<&'a str>,
 }
 
+impl<'a> Location<'a> {
+    /// The place that a text names.
+    pub(crate) fn of_text(text: &'a str) -> Self {
+        let place = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+        let (file, line) = place.map_or((None, None), |(file, line)| (Some(file), Some(line)));
+        Location { text: Some(text), number: None, file, line, function: None }
+    }
+}
+
 impl std::fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.text, self.number) {
@@ -220,6 +231,9 @@ pub struct Names {
     locations: NameTable,
     /// Byte ranges of variables; shorter than the variable table when the last ones have none.
     ranges: Vec<Option<ByteRange>>,
+    /// What names stand for, where they are more than text.
+    objects: Objects,
+    stacks: Stacks,
 }
 
 impl Names {
@@ -296,6 +310,23 @@ impl Names {
         }
     }
 
+    pub(crate) fn objects(&self) -> &Objects {
+        &self.objects
+    }
+    pub(crate) fn objects_mut(&mut self) -> &mut Objects {
+        &mut self.objects
+    }
+    /// The call stacks of events.
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+    /// The call stacks of events, to add to them.
+    ///
+    /// The functions and locations of their frames must be names of this trace.
+    pub fn stacks_mut(&mut self) -> &mut Stacks {
+        &mut self.stacks
+    }
+
     /// The location with this text: canonical small numbers are held inline, the rest is interned.
     #[inline]
     pub fn intern_location(&mut self, text: &[u8]) -> Result<LocId, Problem> {
@@ -334,13 +365,10 @@ impl Names {
             return Location { text: None, number: id.number(), file: None, line: None, function: None };
         };
         let entry = self.locations.get(index);
-        let (text, function) = match entry.split_once(FUNCTION_MARK) {
-            Some((text, function)) => (text, Some(function)),
-            None => (entry, None),
-        };
-        let place = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
-        let (file, line) = place.map_or((None, None), |(file, line)| (Some(file), Some(line)));
-        Location { text: Some(text), number: None, file, line, function }
+        match entry.split_once(FUNCTION_MARK) {
+            Some((text, function)) => Location { function: Some(function), ..Location::of_text(text) },
+            None => Location::of_text(entry),
+        }
     }
 }
 

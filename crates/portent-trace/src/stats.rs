@@ -166,6 +166,17 @@ pub struct Blocks {
     pub longest: u64,
 }
 
+/// The call stacks of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StackStats {
+    /// How many different ones there are.
+    pub count: u64,
+    /// The most calls that one holds.
+    pub deepest: u64,
+    /// How many events have one.
+    pub events: u64,
+}
+
 /// Everything `portent stats` knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stats {
@@ -192,6 +203,9 @@ pub struct Stats {
     pub nesting: Vec<u64>,
     /// Atomic blocks.
     pub blocks: Blocks,
+    /// Call stacks, if the trace has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stacks: Option<StackStats>,
     /// How often the next event is of another thread.
     pub switches: u64,
     /// How many runs between switches have a length from 2^i to 2^(i+1) - 1 events, for each `i` up to the longest.

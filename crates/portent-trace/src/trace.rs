@@ -2,14 +2,16 @@
 //!
 //! Memory per event: 12 bytes (operation, thread, object, location) and 4 more where the trace has values. Values that do
 //! not fit 31 bits cost another 8, and so does every place where lowering made more or fewer events than there were (a
-//! fork, an inner acquire, a wide access).
+//! fork, an inner acquire, a wide access). Call stacks, where the trace has them, cost 4 bytes per input event.
 
 use crate::error::{Problem, TraceError};
 use crate::event::{Event, Meaning, Op};
-use crate::ids::{CondId, EventId, Id, LocId, LockId, PairingId, ThreadId, TokenId, VarId};
+use crate::ids::{CondId, EventId, Id, LocId, LockId, PairingId, StackId, ThreadId, TokenId, VarId};
 use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{FunctionBlocks, Layout, Lowering};
 use crate::names::{Names, ObjectClass};
+use crate::objects::ObjectName;
+use crate::stacks::StackColumn;
 use crate::symbolic::Symbols;
 use crate::symbolic::side::resolve;
 use std::borrow::Cow;
@@ -262,6 +264,8 @@ pub struct Trace {
     /// Indices into the pairings, sorted by notify.
     by_notify: Vec<PairingId>,
     symbols: Option<Box<Symbols>>,
+    /// By input event.
+    stacks: StackColumn,
 }
 
 impl Trace {
@@ -284,13 +288,16 @@ impl Trace {
             let expected = expected.min(1 << 27) as usize;
             batch.columns.reserve(expected + expected / 64);
         }
+        let mut stacks = StackColumn::default();
         while source.next_batch(&mut input)? {
+            stacks.append(lowering.inputs() as usize, input.stacks(), 0..input.len());
             lowering.lower(source.names(), &input, &mut batch)?;
             on_progress(source.progress());
         }
         let inputs = lowering.inputs();
         let tokens = lowering.tokens();
         let mut trace = Self::assemble(batch, source.take_names(), lowering.into_layout(), inputs, tokens);
+        trace.stacks = stacks;
         if let Some(formulas) = source.take_formulas()? {
             let sides = resolve(&formulas.sides, &mut trace.names, trace.layout.is_identity())?;
             trace.symbols = Some(Box::new(Symbols::bind(formulas, sides, &trace)?));
@@ -304,6 +311,8 @@ impl Trace {
         let (names, layout) = (self.names.clone(), self.layout.clone());
         let mut trace = Self::assemble(batch, names, layout, self.inputs + added, self.tokens);
         trace.symbols = Some(Box::new(symbols));
+        // Events keep the numbers of their input events, and those that are added have none.
+        trace.stacks.clone_from(&self.stacks);
         trace
     }
 
@@ -338,7 +347,18 @@ impl Trace {
         }
         let mut by_notify: Vec<PairingId> = (0..batch.pairings.len()).map(PairingId::new).collect();
         by_notify.sort_by_key(|p| (batch.pairings[p.index()].notify, *p));
-        Trace { batch, names, layout, inputs, tokens, sender_start, senders, by_notify, symbols: None }
+        Trace {
+            batch,
+            names,
+            layout,
+            inputs,
+            tokens,
+            sender_start,
+            senders,
+            by_notify,
+            symbols: None,
+            stacks: StackColumn::default(),
+        }
     }
 
     /// The formulas, if the trace has any.
@@ -428,6 +448,24 @@ impl Trace {
     pub fn variable_name(&self, variable: VarId) -> Cow<'_, str> {
         self.layout.part_name(&self.names, variable)
     }
+    /// What the variable is, or is a part of.
+    pub fn variable_object(&self, variable: VarId) -> ObjectName<'_> {
+        self.layout.part_object(&self.names, variable)
+    }
+    /// What the variable, lock or condition of an operation is; `None` for operations without one.
+    pub fn object(&self, op: Op) -> Option<ObjectName<'_>> {
+        let (class, id) = match op {
+            Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => return Some(self.variable_object(x)),
+            Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => (ObjectClass::Lock, l.0),
+            Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => (ObjectClass::Condition, c.0),
+            Op::Begin(_) | Op::End(_) | Op::Send(_) | Op::Receive(_) | Op::Branch => return None,
+        };
+        Some(self.names.object(class, id))
+    }
+    /// The call stack in which an event happened, one of [`Names::stacks`], if it is known.
+    pub fn stack(&self, id: EventId) -> Option<StackId> {
+        self.stacks.get(self.input_index(id) as usize)
+    }
     /// The variables that an access of the memory called `name` touches: several where other accesses cut it.
     pub fn variables_named(&self, name: &str) -> Vec<VarId> {
         let Some(variable) = self.names.table(ObjectClass::Variable).lookup(name.as_bytes()) else { return Vec::new() };
@@ -470,7 +508,7 @@ impl Trace {
     }
     /// Bytes held per event, without names and the tables of tokens and waits.
     pub fn bytes_per_event(&self) -> f64 {
-        self.batch.columns.bytes() as f64 / self.len().max(1) as f64
+        (self.batch.columns.bytes() + self.stacks.bytes()) as f64 / self.len().max(1) as f64
     }
 }
 

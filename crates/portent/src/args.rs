@@ -26,19 +26,20 @@ pub(crate) struct Arguments {
 
 /// What the command line does where it is not told otherwise. Other defaults are those of the libraries.
 pub(crate) mod defaults {
+    use portent_explore::Options;
     use std::num::NonZeroU32;
     use std::time::Duration;
 
     /// `check`: how often the program is run and recorded.
-    pub(crate) const RUNS: NonZeroU32 = NonZeroU32::MIN;
+    pub(crate) const RUNS: NonZeroU32 = NonZeroU32::new(Options::RUNS).unwrap();
     /// `check`: how deep behaviour that only replays show is followed.
-    pub(crate) const ROUNDS: NonZeroU32 = NonZeroU32::new(2).unwrap();
+    pub(crate) const ROUNDS: NonZeroU32 = NonZeroU32::new(Options::ROUNDS).unwrap();
     /// `check`: how often each finding is replayed.
-    pub(crate) const REPLAYS: u32 = 3;
+    pub(crate) const REPLAYS: u32 = Options::TIMES;
     /// `check`: how long all predictions and all replays may take.
-    pub(crate) const BUDGET: Duration = Duration::from_secs(120);
+    pub(crate) const BUDGET: Duration = Options::BUDGET;
     /// `check`, `replay`: seconds after which a run hangs.
-    pub(crate) const TIMEOUT: f64 = 60.0;
+    pub(crate) const TIMEOUT: f64 = Options::TIMEOUT.as_secs() as f64;
 }
 
 /// The whole command line, with every default that only libraries know.
@@ -291,7 +292,7 @@ pub(crate) struct PredictArgs {
 }
 
 /// What to look for and how hard: the same for `predict` and `check`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct SearchArgs {
     /// Which kinds of bug to look for, separated by commas [default: all; property only with --spec].
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]

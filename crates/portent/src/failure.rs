@@ -40,9 +40,9 @@ pub enum Failure {
     },
 }
 
-impl From<portent_native::Error> for Failure {
-    fn from(error: portent_native::Error) -> Self {
-        use portent_native::Error;
+impl From<portent_explore::Error> for Failure {
+    fn from(error: portent_explore::Error) -> Self {
+        use portent_explore::Error;
         match error {
             Error::Trace(error) => Failure::Trace(error),
             Error::Refused { message, help } => Failure::Usage { message, help },

@@ -10,9 +10,9 @@ mod commands;
 mod exit;
 mod failure;
 mod figures;
+mod interrupt;
 mod reports;
 mod search;
-mod spec;
 mod terminal;
 mod traces;
 

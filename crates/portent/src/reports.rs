@@ -1,10 +1,9 @@
 //! Reports on their way out: what is left out of them, where each is written, and what the exit status says.
 
 use crate::args::ReportArgs;
-use crate::commands::{print, print_as_it_is};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::terminal;
+use crate::terminal::{self, print, print_as_it_is};
 use crate::traces::is_standard;
 use portent_report::baseline::Baseline;
 use portent_report::source::Sources;
@@ -68,11 +67,6 @@ impl ReportArgs {
     fn outputs(&self) -> Vec<&Path> {
         [&self.json, &self.sarif, &self.junit, &self.html].into_iter().flatten().map(PathBuf::as_path).collect()
     }
-    /// Where source is looked for: the working directory, then what was named, then beside the trace.
-    pub(crate) fn sources(&self, trace: &Path) -> Sources {
-        let beside = trace.parent().filter(|dir| !dir.as_os_str().is_empty()).map(Path::to_owned);
-        Sources::below(std::iter::once(PathBuf::from(".")).chain(self.source.iter().cloned()).chain(beside))
-    }
     /// Whether a report goes to standard output instead of the text.
     pub(crate) fn takes_standard_output(&self) -> bool {
         self.outputs().into_iter().any(is_standard)
@@ -87,6 +81,17 @@ impl ReportArgs {
         save(self.junit.as_deref(), || Ok(junit::document(report)))?;
         save(self.html.as_deref(), || html::page(report))
     }
+}
+
+/// Where source is looked for: the working directory, then what was named, then beside the trace.
+pub(crate) fn sources(named: &[PathBuf], trace: &Path) -> Sources {
+    let beside = trace.parent().filter(|dir| !dir.as_os_str().is_empty()).map(Path::to_owned);
+    Sources::below(std::iter::once(PathBuf::from(".")).chain(named.iter().cloned()).chain(beside))
+}
+
+/// Where the findings of a trace are, unless said otherwise.
+pub(crate) fn findings_beside(trace: &Path) -> PathBuf {
+    trace.with_extension("findings.json")
 }
 
 /// What the exit status says: what is left out of the report does not count.

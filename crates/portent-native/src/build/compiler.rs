@@ -3,7 +3,7 @@
 //! `PORTENT_CC` and `PORTENT_CXX` name it, with words before and after it as in `ccache gcc -m64`; otherwise it is the
 //! first of a few well-known names on the search path.
 
-use crate::error::Error;
+use crate::Error;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,9 @@ use std::process::{Command, Output, Stdio};
 /// The language of the command: C or C++. It says which compiler, not what the sources are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
+    /// C.
     C,
+    /// C++.
     Cxx,
 }
 
@@ -40,7 +42,9 @@ impl Language {
 /// The two kinds of compiler, which want different flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
+    /// GNU.
     Gcc,
+    /// LLVM.
     Clang,
 }
 

@@ -20,7 +20,7 @@
 
 use super::compiler::Family;
 use super::request::{Linking, Request};
-use crate::error::Error;
+use crate::Error;
 use crate::run::library::SPECS_NAME;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! A deadlock that happened: who waits for what, and who holds it.
 
+use portent_explore::Stuck;
+use portent_runtime::log::op;
 use serde::{Deserialize, Serialize};
 
 /// A thread that cannot move.
@@ -31,9 +33,14 @@ pub struct Holder {
 }
 
 impl Waiting {
+    /// The same in the terms of all front ends.
+    pub(crate) fn stuck(&self) -> Stuck {
+        let asleep = self.pending == u64::from(op::WAKE);
+        Stuck { thread: self.thread as u32, asleep, sentence: self.sentence() }
+    }
+
     /// What the thread waits for, in words.
     pub fn sentence(&self) -> String {
-        use portent_runtime::log::op;
         let object = self.object.as_deref().unwrap_or("?");
         let what = match u16::try_from(self.pending).unwrap_or(u16::MAX) {
             op::ACQUIRE | op::ACQUIRE_ALL => format!("waits for lock {object}"),

@@ -25,7 +25,7 @@ mod sync;
 mod tests;
 
 pub use deadlock::{Holder, Waiting};
-pub use oddities::Oddities;
+pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
 use crate::symbols::Symbols;

@@ -4,13 +4,13 @@
 //! can contradict each other. A trace must not: its readers refuse one that does. Every recorded event stays one event
 //! of the trace; one that does not fit becomes a send that nobody receives, which orders nothing.
 
-use portent_trace::{LocId, Names};
+use portent_trace::LocId;
 
 macro_rules! oddities {
     ($($name:ident, $one:literal, $many:literal;)*) => {
         /// A way in which a recording can contradict itself.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Oddity { $(#[allow(missing_docs)] $name,)* }
+        pub(super) enum Oddity { $(#[allow(missing_docs)] $name,)* }
 
         impl Oddity {
             const ALL: &'static [Oddity] = &[$(Oddity::$name),*];
@@ -58,19 +58,30 @@ impl Oddities {
 
     /// How often something happened.
     #[cfg(test)]
-    pub fn count(&self, oddity: Oddity) -> u64 {
+    pub(super) fn count(&self, oddity: Oddity) -> u64 {
         self.found.iter().find(|(known, ..)| *known == oddity).map_or(0, |(_, count, _)| *count)
     }
 
-    /// One line for each, with its label. Memory that libraries write is everywhere and does little harm.
-    pub fn lines(&self, names: &Names) -> Vec<(&'static str, String)> {
+    /// Each that happened, with how often and where first.
+    pub fn iter(&self) -> impl Iterator<Item = Odd> + '_ {
         let of = |oddity: &Oddity| self.found.iter().find(|(known, ..)| known == oddity);
-        let line = |(oddity, count, at): &(Oddity, u64, LocId)| {
+        Oddity::ALL.iter().filter_map(of).map(|&(oddity, count, at)| {
             let (one, many) = oddity.text();
-            let (text, first) = if *count == 1 { (one, "") } else { (many, "first ") };
-            let label = if *oddity == Oddity::StrangeRead { "note" } else { "warning" };
-            (label, format!("{} {text}; {first}at {}", portent_report::words::count(*count), names.location(*at)))
-        };
-        Oddity::ALL.iter().filter_map(of).map(line).collect()
+            let text = if count == 1 { one } else { many };
+            Odd { text, count, at, is_harmless: oddity == Oddity::StrangeRead }
+        })
     }
+}
+
+/// Something odd that happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Odd {
+    /// What happened, behind the number.
+    pub text: &'static str,
+    /// How often.
+    pub count: u64,
+    /// Where first.
+    pub at: LocId,
+    /// Memory that libraries write is everywhere and does little harm.
+    pub is_harmless: bool,
 }

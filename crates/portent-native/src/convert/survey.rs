@@ -56,8 +56,11 @@ pub struct Thread {
 pub struct Module {
     /// What to subtract from an address to get the one that the file gives.
     pub bias: u64,
+    /// Its first address.
     pub start: u64,
+    /// The address behind its last.
     pub end: u64,
+    /// Its file.
     pub path: String,
 }
 
@@ -66,42 +69,60 @@ pub struct Module {
 pub struct Message {
     /// See [`log::message`].
     pub kind: u64,
+    /// Who ran.
     pub thread: usize,
+    /// Where.
     pub pc: u64,
+    /// What it says.
     pub text: String,
 }
 
 /// A signal that ended the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fatal {
+    /// Who ran.
     pub thread: usize,
+    /// Its number.
     pub signal: u64,
+    /// What was accessed.
     pub address: u64,
+    /// The instruction.
     pub pc: u64,
 }
 
 /// What a thread of the goal was about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtGoal {
+    /// Its number.
     pub thread: u64,
+    /// The operation, with the code of the trace format.
     pub pending: u64,
+    /// On what.
     pub address: u64,
+    /// How many bytes of it.
     pub size: u64,
+    /// Where.
     pub pc: u64,
+    /// Whether it can go on.
     pub enabled: bool,
 }
 
 /// Where a plan could not be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Diverged {
+    /// Which step of the plan.
     pub step: u64,
+    /// Whose step it is.
     pub thread: u64,
     /// Events of the step that were left.
     pub left: u64,
     /// See [`log::diverged`].
     pub why: u64,
+    /// What the thread was about to do instead.
     pub pending: u64,
+    /// On what.
     pub address: u64,
+    /// Where.
     pub pc: u64,
 }
 

@@ -1,4 +1,7 @@
-//! Recording programs: one run as a trace, with everything that running it again needs.
+//! Recording programs: one run as events with names, and everything that running it again needs.
 
-pub mod recorder;
-pub mod recording;
+mod recorder;
+mod recording;
+
+pub use recorder::{Finished, NativeProgram, Recorded};
+pub use recording::{Answer, LoadedModule, Recording, Scheduling, Text};

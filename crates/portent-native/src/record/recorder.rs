@@ -1,143 +1,156 @@
-//! A run that is examined: recorded, or replayed and found to behave in a new way.
+//! The recorder: a program runs under a plan, and what it did goes to a sink.
 
 use super::recording::Recording;
-use crate::convert;
-use crate::error::Error;
-use crate::replay::{Replay, Run};
+use crate::Error;
+use crate::convert::survey::{AtGoal, Diverged};
+use crate::convert::{self, Converted, Waiting};
 use crate::run::examine::{self, Nature};
-use crate::run::launch::{self, Target};
+use crate::run::launch::{self, Ended, Invocation};
 use crate::run::log_file::LogFile;
-use portent_runtime::plan::Plan;
-use portent_trace::format::{self, Dialect, Format, RECORDING};
-use portent_trace::{FunctionBlocks, InputBatch, InputSource, Layout, Names, Progress, Trace, TraceError};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use std::collections::HashSet;
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use crate::symbols;
+use portent_explore::replay::ScheduleGoal;
+use portent_explore::{
+    self as explore, Crash, EventList, NotFollowed, Outcome, Plan, Policy, Program, Run, WhyNotFollowed,
+};
+use portent_runtime::log::{diverged, message};
+use portent_runtime::plan::{self, goal, policy};
+use portent_trace::format::TraceSink;
+use portent_trace::{InputOp, Progress};
+use std::collections::BTreeMap;
 
-/// A run with everything that predicting and replaying needs.
-pub struct Subject {
-    pub run: Run,
+/// A program that can be run under the runtime.
+#[derive(Clone, Debug)]
+pub struct NativeProgram {
+    /// What to run, with what, and where.
+    pub invocation: Invocation,
+    /// What it is: explains why nothing was recorded.
+    pub nature: Nature,
+    /// Stop for the debugger where the goal of a schedule is reached.
+    pub trap: bool,
+}
+
+/// A run that is over, and not yet a trace.
+pub struct Finished<'a> {
+    invocation: &'a Invocation,
+    plan: plan::Plan,
+    /// How it ended.
+    pub ended: Ended,
+    /// What it left. Gone with the session, when this is dropped.
+    pub log: LogFile,
+}
+
+/// A run that has become a trace.
+pub struct Recorded {
+    /// What the conversion found out.
+    pub converted: Converted,
+    /// How it was recorded.
     pub recording: Recording,
-    pub trace: Arc<Trace>,
-    /// Where it is kept.
-    pub path: PathBuf,
-    /// How the run itself went wrong, if it did.
-    pub failed: Vec<String>,
-    /// The signal by which somebody ended it, if so.
-    pub ended_by: Option<i32>,
 }
 
-impl Subject {
-    /// Runs the program once. `None` in place of the trace's path keeps nothing.
-    pub fn record(
-        target: &Target,
-        plan: &Plan,
-        limit: Duration,
-        nature: Nature,
-        path: PathBuf,
-        functions: FunctionBlocks,
-    ) -> Result<Subject, Error> {
-        let outcome = launch::run_limited(target, plan, Some(limit))?;
-        let log = LogFile::open(&outcome.log())?;
+impl NativeProgram {
+    /// A program, examined.
+    pub fn new(invocation: Invocation, nature: Nature) -> NativeProgram {
+        NativeProgram { invocation, nature, trap: false }
+    }
+
+    /// Runs it as the plan says, until it ends.
+    pub fn start(&self, plan: &Plan<'_>) -> Result<Finished<'_>, Error> {
+        let low = self.plan(plan)?;
+        let silent = Invocation { silent: true, ..self.invocation.clone() };
+        let ended = launch::run(if plan.silent { &silent } else { &self.invocation }, &low, plan.limit)?;
+        let log = LogFile::open(&ended.log())?;
         if !log.is_claimed() {
-            return Err(examine::not_instrumented(&target.program, nature));
-        }
-        let mut run = Run::default();
-        let mut converted = convert::convert(&log, &target.directory, &mut run, |_| ())?;
-        run.names = std::mem::take(&mut converted.names);
-        let recording = Recording::new(target, plan, &outcome, &converted);
-        let mut failed = Vec::new();
-        if outcome.timed_out {
-            failed.push("the program did not end in time and was stopped".into());
-        }
-        failed.extend(recording.assertion.iter().map(|text| format!("assertion failed: {text}")));
-        failed.extend(recording.deadlock.iter().flatten().map(convert::Waiting::sentence));
-        if let (Some(fatal), []) = (converted.survey.fatal, &failed[..]) {
-            failed.push(format!("signal {} at {}", fatal.signal, converted.symbols.place(fatal.pc).text));
-        }
-        let ended_by = outcome.status.signal().filter(|signal| [SIGINT, SIGTERM, SIGHUP, SIGQUIT].contains(signal));
-        Ok(Subject { ended_by, ..Self::new(run, recording, path, failed, functions)? })
-    }
-
-    /// A replay that did something new.
-    pub fn of_replay(replay: Replay, path: PathBuf, functions: FunctionBlocks) -> Result<Subject, Error> {
-        Self::new(replay.run, replay.recording, path, Vec::new(), functions)
-    }
-
-    fn new(
-        run: Run,
-        recording: Recording,
-        path: PathBuf,
-        failed: Vec<String>,
-        functions: FunctionBlocks,
-    ) -> Result<Subject, Error> {
-        let trace =
-            trace_of(&run, functions).map_err(|error| Error::Trace(error.in_input(&path.display().to_string())))?;
-        Ok(Subject { trace: Arc::new(trace), run, recording, path, failed, ended_by: None })
-    }
-
-    /// Writes the trace, with how it was recorded.
-    pub fn save(&self) -> Result<(), Error> {
-        let mut sink = format::create(&self.path, Format::Portent, Dialect::Portent, Layout::default())?;
-        let mut source = Source { run: &self.run, at: 0 };
-        let mut batch = InputBatch::default();
-        while source.next_batch(&mut batch)? {
-            sink.write(&self.run.names, &batch)?;
-        }
-        sink.attach(RECORDING, &self.recording.to_json()?)?;
-        sink.finish()?;
-        Ok(())
-    }
-
-    /// What the run does, as operations at places: what is new in another run is told by what is not among them.
-    pub fn behaviour(run: &Run) -> HashSet<(u16, String)> {
-        let mut seen = HashSet::new();
-        let mut known = HashSet::new();
-        for event in &run.events {
-            if known.insert((event.op, event.loc)) {
-                seen.insert((event.op.code(), run.names.location(event.loc).to_string()));
+            let program = &self.invocation.program;
+            if plan.like.is_none() {
+                return Err(examine::not_instrumented(program, self.nature));
             }
+            let help = "is the program still built with `portent cc`, or with -fsanitize=thread?";
+            return Err(Error::refused(format!("{}: did not run under Portent", program.display()), help));
         }
-        seen
+        Ok(Finished { invocation: &self.invocation, plan: low, ended, log })
     }
-}
 
-/// A run as a trace.
-pub fn trace_of(run: &Run, functions: FunctionBlocks) -> Result<Trace, TraceError> {
-    Trace::from_input_watched(&mut Source { run, at: 0 }, functions, |_| ())
-}
-
-/// A path beside another, for the run number `number` of a round.
-pub fn path_of_round(path: &Path, round: u32, number: usize) -> PathBuf {
-    path.with_extension(format!("round{round}-{number}.portent"))
-}
-
-/// A run as a source of events.
-struct Source<'a> {
-    run: &'a Run,
-    at: usize,
-}
-
-impl InputSource for Source<'_> {
-    fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
-        batch.restart(self.at as u64, portent_trace::BatchPlace::Memory);
-        let end = (self.at + InputBatch::TARGET).min(self.run.events.len());
-        for event in &self.run.events[self.at..end] {
-            batch.push(*event);
+    /// A plan as the runtime knows it.
+    fn plan(&self, plan: &Plan<'_>) -> Result<plan::Plan, Error> {
+        let mut low = match plan.like {
+            None => plan::Plan { seed: plan.seed, ..plan::Plan::default() },
+            Some(run) => Recording::parse(&run.recording)?.plan(),
+        };
+        low.policy = match plan.policy {
+            Policy::Stay => policy::STAY,
+            Policy::RoundRobin => policy::ROUND_ROBIN,
+            Policy::Random => policy::RANDOM,
+            Policy::Pct => policy::PCT,
+        };
+        low.trap = self.trap;
+        if let Some(schedule) = plan.schedule {
+            let number = |thread: &u32| u64::from(*thread);
+            low.steps = schedule.steps.iter().map(|(thread, events)| (number(thread), *events)).collect();
+            (low.goal, low.goal_threads) = match &schedule.goal {
+                ScheduleGoal::None => (goal::NONE, Vec::new()),
+                ScheduleGoal::Race(threads) => (goal::RACE, threads.iter().map(number).collect()),
+                ScheduleGoal::Deadlock(threads) => (goal::DEADLOCK, threads.iter().map(number).collect()),
+            };
         }
-        self.at = end;
-        Ok(!batch.is_empty())
+        Ok(low)
     }
-    fn names(&self) -> &Names {
-        &self.run.names
+}
+
+impl Program for NativeProgram {
+    fn run(&self, plan: &Plan<'_>) -> Result<Run, Error> {
+        let finished = self.start(plan)?;
+        let mut events = EventList::default();
+        let mut recorded = finished.write(&mut events, |_| ())?;
+        let names = std::mem::take(&mut recorded.converted.names);
+        let outcome = recorded.outcome(&finished.ended);
+        Ok(Run { events: events.0, names, outcome, recording: recorded.recording.to_json()? })
     }
-    fn take_names(&mut self) -> Names {
-        self.run.names.clone()
+
+    fn declarations(&self) -> BTreeMap<String, String> {
+        symbols::declarations(&self.invocation.program)
     }
-    fn progress(&self) -> Progress {
-        Progress { done: self.at as u64, total: Some(self.run.events.len() as u64) }
+}
+
+impl Finished<'_> {
+    /// Writes the events to a sink, which the caller finishes.
+    pub fn write(&self, sink: &mut dyn TraceSink, progress: impl FnMut(Progress)) -> Result<Recorded, Error> {
+        let converted = convert::convert(&self.log, &self.invocation.directory, sink, progress)?;
+        let recording = Recording::new(self.invocation, &self.plan, &self.ended, &converted);
+        Ok(Recorded { converted, recording })
+    }
+}
+
+impl Recorded {
+    /// How the run ended, in the terms of all front ends.
+    fn outcome(&self, ended: &Ended) -> Outcome {
+        let Converted { survey, symbols, deadlock, .. } = &self.converted;
+        let place = |pc: u64| symbols.place(pc).text;
+        let assertion = survey.messages.iter().find(|said| said.kind == message::ASSERTION);
+        let at_goal = |one: &AtGoal| explore::AtGoal {
+            thread: one.thread as u32,
+            op: u16::try_from(one.pending).ok().and_then(InputOp::from_code),
+            memory: one.address..one.address.saturating_add(one.size),
+            object: symbols.object(one.address),
+            place: place(one.pc),
+            enabled: one.enabled,
+        };
+        let not_followed = |told: Diverged| NotFollowed {
+            step: told.step,
+            thread: told.thread as u32,
+            why: match told.why {
+                diverged::NO_THREAD => WhyNotFollowed::NoThread,
+                diverged::ENDED => WhyNotFollowed::Ended { left: told.left },
+                _ => WhyNotFollowed::NotPossible { place: place(told.pc) },
+            },
+        };
+        Outcome {
+            end: self.recording.end,
+            timed_out: ended.timed_out,
+            assertion: assertion.map(|said| said.text.clone()),
+            crash: survey.fatal.map(|fatal| Crash { signal: fatal.signal as i32, place: place(fatal.pc) }),
+            deadlock: deadlock.as_ref().map(|all| all.iter().map(Waiting::stuck).collect()),
+            at_goal: survey.goal.as_ref().map(|all| all.iter().map(at_goal).collect()),
+            not_followed: survey.diverged.map(not_followed),
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! How a trace was recorded: everything that running the same program again needs, kept with the trace as an attachment.
 
+use crate::Error;
+use crate::convert::survey::Module;
 use crate::convert::{Converted, Waiting};
-use crate::error::Error;
 use crate::run::examine;
-use crate::run::launch::{Outcome, Target};
+use crate::run::launch::{Ended, Invocation};
+use portent_explore::{End, Outcome, Run};
 use portent_runtime::log::message;
 use portent_runtime::plan::{Plan, policy};
 use portent_trace::TraceError;
@@ -13,7 +15,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 /// How a trace was recorded.
@@ -25,13 +26,16 @@ pub struct Recording {
     pub program: Text,
     /// What it was called with, its own name first.
     pub arguments: Vec<Text>,
+    /// Where it ran.
     pub working_directory: Text,
     /// All variables of its environment, without Portent's own.
     pub environment: Vec<(Text, Text)>,
     /// The file it read as standard input, if it was given one.
     #[serde(default)]
     pub input: Option<Text>,
+    /// Who ran when.
     pub scheduling: Scheduling,
+    /// How it ended.
     pub end: End,
     /// Who waited for whom, if nobody could move.
     #[serde(default)]
@@ -43,6 +47,7 @@ pub struct Recording {
     pub family: Vec<(u64, u64)>,
     /// For every thread: what the system answered, in order.
     pub answers: Vec<Vec<Answer>>,
+    /// Everything that was loaded.
     pub modules: Vec<LoadedModule>,
     /// Events in the recording: as many as in the trace.
     pub events: u64,
@@ -66,17 +71,8 @@ pub enum Text {
 pub struct Scheduling {
     /// `stay`, `rr`, `random` or `pct`.
     pub policy: String,
+    /// What chance started from.
     pub seed: u64,
-}
-
-/// How the program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// With this status.
-    Status(i32),
-    /// By this signal.
-    Signal(i32),
 }
 
 /// An answer of the system: its kind, and its bytes in hexadecimal.
@@ -86,9 +82,13 @@ pub struct Answer(pub u64, pub String);
 /// A program or library as it was loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadedModule {
+    /// Its file.
     pub path: String,
+    /// What to subtract from an address to get the one that the file gives.
     pub bias: u64,
+    /// Its first address.
     pub start: u64,
+    /// The address behind its last.
     pub end: u64,
     /// What tells one build of it from another, if the linker left such a thing.
     pub build_id: Option<String>,
@@ -142,24 +142,20 @@ impl Scheduling {
 
 impl Recording {
     /// What is known when the program has ended and its recording is converted.
-    pub fn new(target: &Target, plan: &Plan, outcome: &Outcome, converted: &Converted) -> Recording {
+    pub fn new(invocation: &Invocation, plan: &Plan, ended: &Ended, converted: &Converted) -> Recording {
         let survey = &converted.survey;
         let text = |text: &OsStr| Text::from(text);
-        let end = match (outcome.status.code(), outcome.status.signal()) {
-            (Some(status), _) => End::Status(status),
-            (None, signal) => End::Signal(signal.unwrap_or(0)),
-        };
         let assertion = survey.messages.iter().find(|message| message.kind == message::ASSERTION);
         let answer = |(kind, bytes): &(u64, Vec<u8>)| Answer(*kind, to_hex(bytes));
         Recording {
             portent: env!("CARGO_PKG_VERSION").to_owned(),
-            program: text(target.program.as_os_str()),
-            arguments: target.arguments.iter().map(|argument| text(argument)).collect(),
-            working_directory: text(target.directory.as_os_str()),
-            environment: target.environment.iter().map(|(name, value)| (text(name), text(value))).collect(),
-            input: target.input.as_deref().map(|path| text(path.as_os_str())),
+            program: text(invocation.program.as_os_str()),
+            arguments: invocation.arguments.iter().map(|argument| text(argument)).collect(),
+            working_directory: text(invocation.directory.as_os_str()),
+            environment: invocation.environment.iter().map(|(name, value)| (text(name), text(value))).collect(),
+            input: invocation.input.as_deref().map(|path| text(path.as_os_str())),
             scheduling: Scheduling::of(plan),
-            end,
+            end: ended.end(),
             deadlock: converted.deadlock.clone(),
             assertion: assertion.map(|message| message.text.clone()),
             family: survey.threads.iter().enumerate().map(|(i, t)| t.family.unwrap_or((i as u64, 0))).collect(),
@@ -180,15 +176,28 @@ impl Recording {
         let file = File::open(path).map_err(|error| named(error.into()))?;
         let attached = format::attachments(file).map_err(named)?;
         let Some(json) = attached.get(&RECORDING) else { return Ok(None) };
-        serde_json::from_slice(json).map(Some).map_err(|error| {
+        Self::parse(json).map(Some).map_err(named)
+    }
+
+    /// The recording that a document holds.
+    pub(super) fn parse(json: &[u8]) -> Result<Recording, TraceError> {
+        serde_json::from_slice(json).map_err(|error| {
             let what = format!("how it was recorded cannot be read: {error}");
-            named(io::Error::new(ErrorKind::InvalidData, what).into())
+            io::Error::new(ErrorKind::InvalidData, what).into()
         })
     }
 
+    /// The run that it belongs to, whose events are in the trace.
+    pub fn run(&self, trace: &Path) -> Result<Run, Error> {
+        let deadlock = self.deadlock.as_ref().map(|all| all.iter().map(Waiting::stuck).collect());
+        let assertion = self.assertion.clone();
+        let outcome = Outcome { assertion, deadlock, ..Outcome::ended(self.end) };
+        Run::load(trace, outcome, self.to_json()?)
+    }
+
     /// What to start, to run the program again as it was.
-    pub fn target(&self) -> Target {
-        Target {
+    pub fn invocation(&self) -> Invocation {
+        Invocation {
             program: self.program.to_os().into(),
             arguments: self.arguments.iter().map(Text::to_os).collect(),
             directory: self.working_directory.to_os().into(),
@@ -227,8 +236,8 @@ impl Recording {
 }
 
 impl LoadedModule {
-    fn of(module: &crate::convert::survey::Module) -> LoadedModule {
-        let &crate::convert::survey::Module { bias, start, end, ref path } = module;
+    fn of(module: &Module) -> LoadedModule {
+        let &Module { bias, start, end, ref path } = module;
         LoadedModule { path: path.clone(), bias, start, end, build_id: examine::build_id(Path::new(path)) }
     }
 }

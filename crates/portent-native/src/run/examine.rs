@@ -1,6 +1,6 @@
 //! A look at a program before it is started: can it be recorded, and if not, why not and what to do.
 
-use crate::error::Error;
+use crate::Error;
 use object::elf;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};

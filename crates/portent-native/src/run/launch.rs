@@ -5,10 +5,11 @@
 //! has the same size.
 
 use super::{library, log_file};
-use crate::error::Error;
+use crate::Error;
 use nix::sys::personality::{self, Persona};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
+use portent_explore::End;
 use portent_runtime::plan::Plan;
 use portent_trace::TraceError;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -16,15 +17,15 @@ use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What to run.
+/// What to run, with what, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct Invocation {
     /// The program's file, absolute.
     pub program: PathBuf,
     /// What it is called with, its own name first.
@@ -41,8 +42,8 @@ pub struct Target {
     pub silent: bool,
 }
 
-/// How a run ended.
-pub struct Outcome {
+/// A session that is over: how its program ended.
+pub struct Ended {
     /// How the program ended.
     pub status: ExitStatus,
     /// How long it ran.
@@ -54,7 +55,15 @@ pub struct Outcome {
     session: TempDir,
 }
 
-impl Outcome {
+impl Ended {
+    /// How the program ended.
+    pub fn end(&self) -> End {
+        match (self.status.code(), self.status.signal()) {
+            (Some(status), _) => End::Status(status),
+            (None, signal) => End::Signal(signal.unwrap_or(0)),
+        }
+    }
+
     /// Where the recording is. It is gone when the outcome is.
     pub fn log(&self) -> PathBuf {
         self.session.path().join("log")
@@ -67,13 +76,13 @@ const LIBRARIES: &str = "LD_LIBRARY_PATH";
 const SESSION_LENGTH: usize = 96;
 const LIBRARY_LENGTH: usize = 160;
 
-impl Target {
+impl Invocation {
     /// A program with its arguments, here and now.
-    pub fn here(program: PathBuf, arguments: Vec<OsString>) -> Result<Target, Error> {
+    pub fn here(program: PathBuf, arguments: Vec<OsString>) -> Result<Invocation, Error> {
         let directory = std::env::current_dir()
             .map_err(|error| Error::Trace(TraceError::whole(error).in_input("current directory")))?;
         let environment = std::env::vars_os().filter(|(name, _)| name != SESSION).collect();
-        Ok(Target { program, arguments, directory, environment, input: None, wrapper: Vec::new(), silent: false })
+        Ok(Invocation { program, arguments, directory, environment, input: None, wrapper: Vec::new(), silent: false })
     }
 
     /// A directory for the session, on the file system where the recorded run had its own: where a mapping of the
@@ -133,28 +142,23 @@ fn io(error: std::io::Error, path: &Path) -> Error {
     Error::Trace(TraceError::whole(error).in_input(&path.display().to_string()))
 }
 
-/// Runs a program under the runtime, as the plan says, until it ends.
+/// Runs a program under the runtime, as the plan says, until it ends or has run for longer than `limit`.
 ///
 /// Signals that ask this process to end go to the program instead; it decides what to do about them.
-pub fn run(target: &Target, plan: &Plan) -> Result<Outcome, Error> {
-    run_limited(target, plan, None)
-}
-
-/// The same, but stops a program that runs longer than `limit`.
-pub fn run_limited(target: &Target, plan: &Plan, limit: Option<Duration>) -> Result<Outcome, Error> {
+pub fn run(invocation: &Invocation, plan: &Plan, limit: Option<Duration>) -> Result<Ended, Error> {
     let libraries = library::directory()?;
-    let session = target.session()?;
+    let session = invocation.session()?;
     log_file::create(&session.path().join("log"))?;
     let plan_path = session.path().join("plan");
     std::fs::write(&plan_path, plan.to_bytes()).map_err(|error| io(error, &plan_path))?;
-    let mut command = target.command(session.path(), &libraries)?;
+    let mut command = invocation.command(session.path(), &libraries)?;
     let started = Instant::now();
     let (status, randomised, timed_out) = with_signals(|signals| {
         let (child, randomised) = start(&mut command)?;
-        let (status, timed_out) = signals.follow(child, limit).map_err(|error| io(error, &target.program))?;
+        let (status, timed_out) = signals.follow(child, limit).map_err(|error| io(error, &invocation.program))?;
         Ok((status, randomised, timed_out))
     })?;
-    Ok(Outcome { status, elapsed: started.elapsed(), randomised, timed_out, session })
+    Ok(Ended { status, elapsed: started.elapsed(), randomised, timed_out, session })
 }
 
 /// Starts the program without address randomisation; whether the system refused that.

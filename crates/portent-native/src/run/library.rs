@@ -6,7 +6,7 @@
 //! Invariants: every file appears under its name whole or not at all (written beside, then renamed), and is compared with
 //! what it should be before each use. So builds may run at the same time, and a damaged file repairs itself.
 
-use crate::error::Error;
+use crate::Error;
 use portent_runtime::{LIBRARY, LIBRARY_HASH};
 use std::ffi::OsString;
 use std::io::{self, Result as IoResult, Write};
@@ -40,10 +40,10 @@ const SPECS: &str = "\
 pub fn directory() -> Result<PathBuf, Error> {
     available()?;
     let mut refused = Vec::new();
-    for place in places(|name| env::var_os(name))? {
-        match unpack(&place) {
+    for folder in folders(|name| env::var_os(name))? {
+        match unpack(&folder) {
             Ok(directory) => return Ok(directory),
-            Err(error) => refused.push(format!("{}: {error}", place.path.display())),
+            Err(error) => refused.push(format!("{}: {error}", folder.path.display())),
         }
     }
     Err(Error::refused(
@@ -65,31 +65,31 @@ pub fn available() -> Result<(), Error> {
 
 /// A directory that may hold runtimes.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct CacheFolder {
     path: PathBuf,
     /// Others can write beside it, so it must be known to be ours.
     in_public: bool,
 }
 
 /// Where to unpack, best first. A place that was asked for by name has no alternative.
-fn places(variable: impl Fn(&str) -> Option<OsString>) -> Result<Vec<Place>, Error> {
+fn folders(variable: impl Fn(&str) -> Option<OsString>) -> Result<Vec<CacheFolder>, Error> {
     let variable = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(path) = variable("PORTENT_CACHE") {
         let path = std::path::absolute(&path)
             .map_err(|error| Error::refused(format!("PORTENT_CACHE: {error}"), "name a directory"))?;
-        return Ok(vec![Place { path, in_public: false }]);
+        return Ok(vec![CacheFolder { path, in_public: false }]);
     }
     // The XDG rules: a relative path is to be ignored.
     let absolute = |path: &PathBuf| path.is_absolute();
     let cache = variable("XDG_CACHE_HOME").filter(absolute);
     let cache = cache.or_else(|| variable("HOME").filter(absolute).map(|home| home.join(".cache")));
-    let mut places: Vec<_> =
-        cache.into_iter().map(|cache| Place { path: cache.join("portent"), in_public: false }).collect();
+    let mut folders: Vec<_> =
+        cache.into_iter().map(|cache| CacheFolder { path: cache.join("portent"), in_public: false }).collect();
     if let Ok(user) = user() {
         let temporary = variable("TMPDIR").filter(absolute).unwrap_or_else(|| "/tmp".into());
-        places.push(Place { path: temporary.join(format!("portent-of-{user}")), in_public: true });
+        folders.push(CacheFolder { path: temporary.join(format!("portent-of-{user}")), in_public: true });
     }
-    Ok(places)
+    Ok(folders)
 }
 
 /// The effective user, without a call into C.
@@ -97,15 +97,15 @@ fn user() -> IoResult<u32> {
     Ok(fs::metadata("/proc/self")?.uid())
 }
 
-fn unpack(place: &Place) -> IoResult<PathBuf> {
-    if place.path.as_os_str().as_bytes().contains(&b':') {
+fn unpack(folder: &CacheFolder) -> IoResult<PathBuf> {
+    if folder.path.as_os_str().as_bytes().contains(&b':') {
         return Err(io::Error::other("a directory with ':' in its name cannot be searched for libraries"));
     }
-    create(&place.path)?;
-    if place.in_public {
-        check_private(&place.path)?;
+    create(&folder.path)?;
+    if folder.in_public {
+        check_private(&folder.path)?;
     }
-    let directory = place.path.join(format!("runtime-{}", hash()));
+    let directory = folder.path.join(format!("runtime-{}", hash()));
     create(&directory)?;
     check_private(&directory)?;
     provide_file(&directory, NAME, LIBRARY)?;
@@ -169,11 +169,11 @@ mod tests {
     fn named(pairs: &[(&str, &str)]) -> Vec<PathBuf> {
         let pairs: Vec<_> = pairs.iter().map(|&(name, value)| (name.to_owned(), OsString::from(value))).collect();
         let look = |name: &str| pairs.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
-        places(look).unwrap().into_iter().map(|place| place.path).collect()
+        folders(look).unwrap().into_iter().map(|folder| folder.path).collect()
     }
 
-    fn private(path: PathBuf) -> Place {
-        Place { path, in_public: false }
+    fn private(path: PathBuf) -> CacheFolder {
+        CacheFolder { path, in_public: false }
     }
 
     #[test]
@@ -188,18 +188,18 @@ mod tests {
     #[test]
     fn a_damaged_library_is_repaired_and_a_good_one_is_left_alone() {
         let cache = tempfile::tempdir().unwrap();
-        let place = private(cache.path().join("not/yet/there"));
-        let directory = unpack(&place).unwrap();
+        let folder = private(cache.path().join("not/yet/there"));
+        let directory = unpack(&folder).unwrap();
         let library = directory.join(NAME);
         assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
         assert_eq!(fs::read(&library).unwrap(), LIBRARY);
         assert_eq!(fs::read(directory.join("libtsan.so.2")).unwrap(), LIBRARY);
         let before = fs::metadata(&library).unwrap().ino();
-        assert_eq!(unpack(&place).unwrap(), directory);
+        assert_eq!(unpack(&folder).unwrap(), directory);
         assert_eq!(fs::metadata(&library).unwrap().ino(), before);
         fs::write(&library, &LIBRARY[..LIBRARY.len() / 2]).unwrap();
         fs::remove_file(directory.join("libtsan.so.2")).unwrap();
-        unpack(&place).unwrap();
+        unpack(&folder).unwrap();
         assert_eq!(fs::read(directory.join("libtsan.so.2")).unwrap(), LIBRARY);
         let left: Vec<_> = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left.len(), 2 + ALIASES.len(), "{left:?}");
@@ -208,11 +208,11 @@ mod tests {
     #[test]
     fn many_builds_unpack_at_once() {
         let cache = tempfile::tempdir().unwrap();
-        let place = private(cache.path().join("portent"));
+        let folder = private(cache.path().join("portent"));
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let directory = unpack(&place).unwrap();
+                    let directory = unpack(&folder).unwrap();
                     assert_eq!(fs::read(directory.join(NAME)).unwrap(), LIBRARY);
                 });
             }
@@ -222,15 +222,15 @@ mod tests {
     #[test]
     fn a_directory_that_others_can_write_to_is_refused() {
         let cache = tempfile::tempdir().unwrap();
-        let place = Place { path: cache.path().join("portent-of-0"), in_public: true };
-        fs::create_dir(&place.path).unwrap();
-        fs::set_permissions(&place.path, fs::Permissions::from_mode(0o777)).unwrap();
-        let refused = unpack(&place).unwrap_err().to_string();
+        let folder = CacheFolder { path: cache.path().join("portent-of-0"), in_public: true };
+        fs::create_dir(&folder.path).unwrap();
+        fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = unpack(&folder).unwrap_err().to_string();
         assert!(refused.ends_with("is not a directory that only this user can write to"), "{refused}");
-        fs::set_permissions(&place.path, fs::Permissions::from_mode(0o700)).unwrap();
-        unpack(&place).unwrap();
-        let elsewhere = Place { path: cache.path().join("link"), in_public: true };
-        symlink(&place.path, &elsewhere.path).unwrap();
+        fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o700)).unwrap();
+        unpack(&folder).unwrap();
+        let elsewhere = CacheFolder { path: cache.path().join("link"), in_public: true };
+        symlink(&folder.path, &elsewhere.path).unwrap();
         unpack(&elsewhere).unwrap_err();
     }
 

@@ -4,8 +4,9 @@
 //! one of them and the remote accesses of another thread, likewise. The earlier accesses of the block differ only in one
 //! edge, so the closure is shared by all of them.
 
+use super::index::{Node, Variable};
 use super::target::Target;
-use super::window::{Act, Node, join};
+use super::window::Act;
 use super::{Effort, Engine, Settled};
 use crate::goal::{Goal, Verdict};
 use portent_trace::EventId;
@@ -31,15 +32,15 @@ impl Engine<'_, '_> {
         answer: &mut dyn FnMut(Triple, Option<bool>),
     ) -> bool {
         let w = self.window;
-        let from = from.index().saturating_sub(w.first) as u32;
+        let from = w.node_from(from);
         let event = |node: Node| w.event(node);
-        for chain in 0..w.chains {
+        for chain in w.chains() {
             let clean = self.saturation.mark();
-            for &second in &w.chain[chain] {
-                let (Act::Read(x) | Act::Write(x) | Act::Update(x)) = w.act[second as usize] else { continue };
+            for &second in w.chain[chain].iter() {
+                let (Act::Read(x) | Act::Write(x) | Act::Update(x)) = w.act[second] else { continue };
                 let Some(mine) = block(event(second)) else { continue };
-                let lists = &w.variables[x as usize].accesses;
-                let Some(own) = lists.iter().find(|list| list.chain as usize == chain) else { continue };
+                let lists = &w.variables[x].all;
+                let Some(own) = lists.iter().find(|list| list.chain == chain) else { continue };
                 if lists.len() == 1 {
                     continue;
                 }
@@ -65,7 +66,7 @@ impl Engine<'_, '_> {
         &mut self,
         second: Node,
         firsts: &[Node],
-        x: u32,
+        x: Variable,
         from: Node,
         effort: Effort,
         wanted: &mut dyn FnMut(Triple) -> bool,
@@ -74,14 +75,14 @@ impl Engine<'_, '_> {
         let w = self.window;
         let event = |node: Node| w.event(node);
         let op = |node: Node| w.trace.op(event(node));
-        let (chain, place) = (w.chain_of[second as usize] as usize, w.place[second as usize]);
+        let (chain, place) = (w.chain_of[second], w.place[second]);
         if let Some(before) = w.before(second)
             && self.saturation.grow(w.past_of(before)).is_err()
         {
             debug_assert!(false, "what has happened before an access was observed so");
             return;
         }
-        for list in w.variables[x as usize].accesses.iter().filter(|list| list.chain as usize != chain) {
+        for list in w.variables[x].all.iter().filter(|list| list.chain != chain) {
             let mark = self.saturation.mark();
             // What must come before the first of the earlier accesses comes between none of them and the later one, unless
             // it is an update: what it read may be the reason, and it may read something else.
@@ -89,7 +90,7 @@ impl Engine<'_, '_> {
             // Whether the set can still grow by the next remote access; once not, only its free variant is left.
             let mut growing = true;
             for (at, &remote) in list.nodes.iter().enumerate() {
-                if at < start && !matches!(w.act[remote as usize], Act::Update(_)) {
+                if at < start && !matches!(w.act[remote], Act::Update(_)) {
                     continue;
                 }
                 let before = w.before(remote);
@@ -155,14 +156,14 @@ impl Engine<'_, '_> {
     ) {
         let w = self.window;
         let (first_event, remote_event, second_event) = triple;
-        match w.act[remote as usize] {
+        match w.act[remote] {
             Act::Read(_) if w.stops_at_changed_reads() => {
                 let mut target = Target::new(w);
                 for node in [remote, second] {
                     if let Some(before) = w.before(node) {
-                        join(&mut target.cut, w.past_of(before));
+                        target.cut.join(w.past_of(before));
                     }
-                    target.stop[w.chain_of[node as usize] as usize] = w.place[node as usize];
+                    target.stop[w.chain_of[node]] = w.place[node];
                 }
                 match self.settle_alone(&target, effort) {
                     Settled::Order { .. } => answer(triple, Some(true)),

@@ -7,11 +7,13 @@
 //! when one does. So a question costs what its own cone costs, and all clauses hold for every question.
 
 use super::formulas::Input;
+use super::index::{Node, Source};
+use super::rows::Cut;
 use super::search::Search;
-use super::symbolic::{Course, Sees};
+use super::symbolic::{Evaluation, Sees};
 use super::target::Target;
 use super::values::Sight;
-use super::window::{BASE, NONE, Node, Window};
+use super::window::Window;
 use batsat::Lit;
 use portent_trace::symbolic::Evaluated;
 
@@ -23,25 +25,25 @@ impl<'w, 't> Search<'w, 't> {
     pub(super) fn faults(&mut self, target: &Target, order: &[Node]) -> Option<bool> {
         let w = self.w;
         let values = w.values.as_deref()?;
-        if let Some(mut course) = self.course.take() {
-            course.follow(order.iter().copied());
-            let found = self.symbolic_faults(target, &mut course);
-            self.course = Some(course);
+        if let Some(mut evaluation) = self.evaluation.take() {
+            evaluation.follow(order.iter().copied());
+            let found = self.symbolic_faults(target, &mut evaluation);
+            self.evaluation = Some(evaluation);
             return found;
         }
-        let mut cut = vec![0; w.chains];
-        order.iter().for_each(|&node| cut[w.chain_of[node as usize] as usize] += 1);
+        let mut cut = w.nothing();
+        order.iter().for_each(|&node| cut[w.chain_of[node]] = w.place[node].next());
         let relied = target.relied();
         let faults = Sight::along(w, values, order.iter().copied()).faults(w, &cut, relied);
         (!faults.is_empty()).then(|| self.make_new(faults))
     }
 
     /// The same where there are formulas.
-    fn symbolic_faults(&mut self, target: &Target, course: &mut Course<'w, 't>) -> Option<bool> {
+    fn symbolic_faults(&mut self, target: &Target, evaluation: &mut Evaluation<'w, 't>) -> Option<bool> {
         let z = self.theory.z();
         let mut found = false;
-        for &event in course.faults() {
-            let other = self.one_sees_another(&course.why(event));
+        for &event in evaluation.faults() {
+            let other = self.one_sees_another(&evaluation.why(event));
             self.clause(&[(z, event)], &other);
             self.rule_out(event);
             found = true;
@@ -49,9 +51,9 @@ impl<'w, 't> Search<'w, 't> {
         if let Some((x, last)) = target.last
             && !found
             && self.theory.simulator().last_write(x) == last
-            && !course.differs(x, target.value_to_change(self.w))
+            && !evaluation.differs(x, target.value_to_change(self.w))
         {
-            let mut other = self.one_sees_another(&course.why_written(last));
+            let mut other = self.one_sees_another(&evaluation.why_written(last));
             other.push(!self.changes(target));
             self.clause(&[], &other);
             found = true;
@@ -60,9 +62,9 @@ impl<'w, 't> Search<'w, 't> {
             if found {
                 break;
             }
-            if course.would_fail(node) {
-                course.execute(node);
-                let (orders, mut other) = self.why_now(node, course);
+            if evaluation.would_fail(node) {
+                evaluation.execute(node);
+                let (orders, mut other) = self.why_now(node, evaluation);
                 other.push(!self.is_possible(node));
                 self.clause(&orders, &other);
                 found = true;
@@ -79,9 +81,9 @@ impl<'w, 't> Search<'w, 't> {
         let (w, z) = (self.w, self.theory.z());
         let Some(values) = w.values.as_deref() else { return };
         let Some(formulas) = values.formulas.as_deref().filter(|_| self.ruled_out.insert(event)) else { return };
-        for (formula, outcome) in &formulas.guards[event as usize] {
+        for (formula, outcome) in &formulas.guards[event] {
             let &[Input::Node(read)] = formula.inputs.as_slice() else { continue };
-            let Some(x) = w.act[read as usize].read() else { continue };
+            let Some(x) = w.act[read].read() else { continue };
             for writer in w.any_sources(read).into_iter().filter(|&writer| values.writes_as_traced(writer)) {
                 let traced = values.traced(w, x, writer);
                 if formula.code.outcome(|_| traced) != Evaluated::Number(*outcome)
@@ -94,34 +96,32 @@ impl<'w, 't> Search<'w, 't> {
     }
 
     /// Why an event after an order went as it did: orders and literals one of which must hold for it to go otherwise.
-    fn why_now(&mut self, node: Node, course: &Course<'_, '_>) -> Alternatives {
+    fn why_now(&mut self, node: Node, evaluation: &Evaluation<'_, '_>) -> Alternatives {
         let w = self.w;
         // What an update itself would see is the last write, which no choice is about.
-        let (own, cone): (Vec<Sees>, Vec<Sees>) = course.why(node).into_iter().partition(|&(read, _)| read == node);
+        let (own, cone): (Vec<Sees>, Vec<Sees>) = evaluation.why(node).into_iter().partition(|&(read, _)| read == node);
         let (mut differs, mut either) = (Vec::new(), self.one_sees_another(&cone));
-        if let (Some(&(_, writer)), Some(x)) = (own.first(), w.act[node as usize].read()) {
+        if let (Some(&(_, source)), Some(x)) = (own.first(), w.act[node].read()) {
             let z = self.theory.z();
-            let writes = w.variables[x as usize].writes.iter().flat_map(|list| &list.nodes);
-            for &rival in writes.filter(|&&d| d != writer && d != node) {
-                if writer == BASE {
-                    differs.push((rival, z));
-                } else {
-                    let over = self.fresh();
-                    self.clause(&[(writer, rival)], &[!over]);
-                    self.clause(&[(rival, z)], &[!over]);
-                    either.push(over);
+            for rival in w.writes_of(x).filter(|&d| Source::Write(d) != source && d != node) {
+                match source {
+                    Source::Base => differs.push((rival, z)),
+                    Source::Write(writer) => {
+                        let over = self.fresh();
+                        self.clause(&[(writer, rival)], &[!over]);
+                        self.clause(&[(rival, z)], &[!over]);
+                        either.push(over);
+                    }
                 }
             }
-            if writer != BASE {
-                differs.push((z, writer));
-            }
+            differs.extend(source.node().map(|writer| (z, writer)));
         }
         (differs, either)
     }
 
     /// "The goal's value changes", for the read and the write of the target.
     pub(super) fn changes(&mut self, target: &Target) -> Lit {
-        let key = (target.tail.first().copied().unwrap_or(NONE), target.last.map_or(NONE, |(_, last)| last));
+        let key = (target.tail.first().copied(), target.last.map(|(_, last)| last));
         let known = self.changes.get(&key).copied();
         let lit = known.unwrap_or_else(|| self.fresh());
         self.changes.insert(key, lit);
@@ -153,15 +153,15 @@ impl<'w, 't> Search<'w, 't> {
     /// A read that is executed sees one of the writes that it could see.
     fn give_choice(&mut self, read: Node) {
         let (w, z) = (self.w, self.theory.z());
-        let observed = w.values.as_ref().map_or(NONE, |values| values.observed[read as usize]);
+        let observed = w.values.as_ref().and_then(|values| values.observed[read]);
         let mut any = Vec::new();
         for source in w.any_sources(read) {
             let fresh = self.fresh();
-            let sees = if source == observed { !fresh } else { fresh };
+            let sees = if Some(source) == observed { !fresh } else { fresh };
             self.sources.insert((source, read), sees);
             self.theory.choices.push((sees, source, read));
-            if source != BASE {
-                self.clause(&[(source, read)], &[!sees]);
+            if let Source::Write(write) = source {
+                self.clause(&[(write, read)], &[!sees]);
             }
             any.push(sees);
         }
@@ -172,8 +172,10 @@ impl<'w, 't> Search<'w, 't> {
     pub(super) fn must_keep(&mut self, read: Node) {
         let (w, z) = (self.w, self.theory.z());
         let Some(values) = w.values.as_deref() else { return };
-        let until = values.until[read as usize];
-        debug_assert!(until != NONE, "a read that never matters is no obstacle");
+        let Some(until) = values.until[read] else {
+            debug_assert!(false, "a read that never matters is no obstacle");
+            return;
+        };
         let kept = self.is_kept(read);
         self.clause(&[(z, until)], &[kept]);
     }
@@ -181,19 +183,20 @@ impl<'w, 't> Search<'w, 't> {
     /// A read before a write sees what it expects if the write is relied on.
     pub(super) fn must_keep_before(&mut self, write: Node, read: Node) {
         let kept = self.is_kept(read);
-        if let Some(solid) = self.is_solid(write) {
-            self.clause(&[], &[!solid, kept]);
+        if let Some(trusted) = self.is_trusted(Source::Write(write)) {
+            self.clause(&[], &[!trusted, kept]);
         }
     }
 
     /// "All reads before this write see what they expect", where that is not certain.
-    pub(super) fn is_solid(&mut self, write: u32) -> Option<Lit> {
-        if write == BASE || !self.w.values.as_ref().is_some_and(|values| values.branches) {
+    pub(super) fn is_trusted(&mut self, source: Source) -> Option<Lit> {
+        let write = source.node()?;
+        if !self.w.rule.taints() {
             return None;
         }
-        let known = self.solid.get(&write).copied();
+        let known = self.trusted.get(&write).copied();
         let lit = known.unwrap_or_else(|| self.fresh());
-        self.solid.insert(write, lit);
+        self.trusted.insert(write, lit);
         Some(lit)
     }
 
@@ -210,14 +213,14 @@ impl<'w, 't> Search<'w, 't> {
         for source in w.sources(values, read) {
             // The solver tries false first; there lies what was observed.
             let fresh = self.fresh();
-            let sees = if source == values.observed[read as usize] { !fresh } else { fresh };
+            let sees = if Some(source) == values.observed[read] { !fresh } else { fresh };
             self.sources.insert((source, read), sees);
             self.theory.choices.push((sees, source, read));
-            if source != BASE {
-                self.clause(&[(source, read)], &[!sees]);
+            if let Source::Write(write) = source {
+                self.clause(&[(write, read)], &[!sees]);
             }
-            if let Some(solid) = self.is_solid(source) {
-                self.clause(&[], &[!sees, solid]);
+            if let Some(trusted) = self.is_trusted(source) {
+                self.clause(&[], &[!sees, trusted]);
             }
             any.push(sees);
         }
@@ -229,21 +232,21 @@ impl<'w, 't> Search<'w, 't> {
 /// Whether an order of the events below a cut keeps to the values, and reaches the value that the target wants.
 pub(super) fn keeps_values(
     w: &Window<'_>,
-    course: Option<&mut Course<'_, '_>>,
+    evaluation: Option<&mut Evaluation<'_, '_>>,
     order: impl Iterator<Item = Node>,
-    cut: &[u32],
+    cut: &Cut,
     target: &Target,
 ) -> bool {
     let Some(values) = w.values.as_deref() else { return true };
-    let Some(course) = course else {
+    let Some(evaluation) = evaluation else {
         return Sight::along(w, values, order).faults(w, cut, target.relied()).is_empty();
     };
-    course.follow(order);
-    course.faults().is_empty() && reaches_values(w, course, target)
+    evaluation.follow(order);
+    evaluation.faults().is_empty() && reaches_values(w, evaluation, target)
 }
 
-/// Whether, after the events of a course, the values are what the target wants.
-pub(super) fn reaches_values(w: &Window<'_>, course: &mut Course<'_, '_>, target: &Target) -> bool {
-    target.last.is_none_or(|(x, _)| course.differs(x, target.value_to_change(w)))
-        && !target.next.iter().any(|&node| w.is_guarded(node) && course.would_fail(node))
+/// Whether, after the events of a evaluation, the values are what the target wants.
+pub(super) fn reaches_values(w: &Window<'_>, evaluation: &mut Evaluation<'_, '_>, target: &Target) -> bool {
+    target.last.is_none_or(|(x, _)| evaluation.differs(x, target.value_to_change(w)))
+        && !target.next.iter().any(|&node| w.is_guarded(node) && evaluation.would_fail(node))
 }

@@ -1,6 +1,7 @@
 //! The formulas of a window, laid out by node and compiled: which reads they are over, and which read settles which event.
 
-use super::window::{NONE, Node, Window};
+use super::index::{Chain, IndexVec, Node};
+use super::window::Window;
 use portent_trace::Op;
 use portent_trace::symbolic::{Compiled, ExprId, Symbols};
 
@@ -33,56 +34,55 @@ impl Formula {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Formulas {
     /// What each node writes.
-    pub written: Vec<Option<Formula>>,
+    pub written: IndexVec<Node, Option<Formula>>,
     /// What must come out as in the trace for a node to happen.
-    pub guards: Vec<Vec<(Formula, i64)>>,
+    pub guards: IndexVec<Node, Vec<(Formula, i64)>>,
     /// Branches without a condition: every read before them decides.
-    pub untold: Vec<bool>,
+    pub untold: IndexVec<Node, bool>,
     /// For each read, the nodes that may not happen, and of which it is the last input.
-    pub settles: Vec<Vec<Node>>,
-    /// For each read, the first branch without a condition behind it, or [`NONE`].
-    pub until: Vec<Node>,
+    pub settles: IndexVec<Node, Vec<Node>>,
+    /// For each read, the first branch without a condition behind it.
+    pub until: IndexVec<Node, Option<Node>>,
 }
 
 impl Formulas {
     /// `before` is what each chain's reads saw before the window.
-    pub(crate) fn of(w: &Window<'_>, symbols: &Symbols, before: &[Vec<Option<i64>>]) -> Self {
+    pub(crate) fn of(w: &Window<'_>, symbols: &Symbols, before: &IndexVec<Chain, Vec<Option<i64>>>) -> Self {
         let n = w.len();
         let mut formulas = Formulas {
-            written: vec![None; n],
-            guards: vec![Vec::new(); n],
-            untold: vec![false; n],
-            settles: vec![Vec::new(); n],
-            until: vec![NONE; n],
+            written: IndexVec::repeat(None, n),
+            guards: IndexVec::repeat(Vec::new(), n),
+            untold: IndexVec::repeat(false, n),
+            settles: IndexVec::repeat(Vec::new(), n),
+            until: IndexVec::repeat(None, n),
         };
-        for (chain, nodes) in w.chain.iter().enumerate() {
-            let is_read = |node: &Node| w.act[*node as usize].read().is_some();
+        for (chain, nodes) in w.chain.entries() {
+            let is_read = |node: &Node| w.act[*node].read().is_some();
             let reads: Vec<Node> = nodes.iter().copied().filter(is_read).collect();
             let compile = |expr: ExprId| {
                 let code = symbols.dag().compile(expr);
-                let input = |&read: &u32| match (read as usize).checked_sub(before[chain].len()) {
+                let input = |number: usize| match number.checked_sub(before[chain].len()) {
                     // Formulas name only reads that the thread has made.
                     Some(at) => reads.get(at).map_or(Input::Before(None), |&node| Input::Node(node)),
-                    None => Input::Before(before[chain][read as usize]),
+                    None => Input::Before(before[chain][number]),
                 };
-                let inputs = code.reads().iter().map(input).collect();
+                let inputs = code.reads().iter().map(|&number| input(number as usize)).collect();
                 Formula { code, inputs }
             };
-            let mut untold = NONE;
+            let mut untold = None;
             for &node in nodes.iter().rev() {
-                let at = node as usize;
                 let event = w.event(node);
-                formulas.written[at] = symbols.written(event).map(compile);
-                formulas.guards[at] = symbols.guards(event).iter().map(|&(e, value)| (compile(e), value)).collect();
-                if formulas.guards[at].is_empty() && w.trace.op(event) == Op::Branch {
-                    formulas.untold[at] = true;
-                    untold = node;
+                formulas.written[node] = symbols.written(event).map(compile);
+                formulas.guards[node] = symbols.guards(event).iter().map(|&(e, value)| (compile(e), value)).collect();
+                if formulas.guards[node].is_empty() && w.trace.op(event) == Op::Branch {
+                    formulas.untold[node] = true;
+                    untold = Some(node);
                 }
-                formulas.until[at] = untold;
-                let guards = formulas.guards[at].iter().map(|(formula, _)| formula);
-                let partial = formulas.written[at].as_ref().filter(|formula| formula.code.is_partial());
+                formulas.until[node] = untold;
+                let guards = formulas.guards[node].iter().map(|(formula, _)| formula);
+                let partial = formulas.written[node].as_ref().filter(|formula| formula.code.is_partial());
                 if let Some(last) = guards.chain(partial).flat_map(Formula::nodes).max() {
-                    formulas.settles[last as usize].push(node);
+                    formulas.settles[last].push(node);
                 }
             }
         }

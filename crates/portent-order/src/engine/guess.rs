@@ -7,10 +7,11 @@
 //! the value that is why a read has to wait. A guess that gets stuck proves nothing. All of it is the same in every run.
 
 use super::choices::reaches_values;
-use super::stage::{Caution, Stage};
-use super::symbolic::{Course, Held};
+use super::index::{Id, IndexVec, Node};
+use super::symbolic::{Evaluation, Held};
 use super::target::Target;
-use super::window::{BASE, NONE, Node, Window};
+use super::threads::{Caution, Threads};
+use super::window::Window;
 use std::cmp::Reverse;
 
 /// Which thread goes on when several can.
@@ -52,17 +53,17 @@ const REMEMBERED: usize = 64;
 const FOLLOWED: usize = 3;
 
 /// How far the threads are on the way to a target, and with how few events.
-type Progress = (u32, Reverse<usize>);
+type Progress = (usize, Reverse<usize>);
 
 #[derive(Clone)]
 pub(crate) struct Guess<'w, 't> {
     w: &'w Window<'t>,
-    stage: Stage<'w, 't>,
+    threads: Threads<'w, 't>,
     /// The order that came furthest.
     best: Vec<Node>,
     /// For each read, what it should rather not see; and whether it should rather see what it saw in the trace.
-    avoid: Vec<Option<Held>>,
-    insist: Vec<bool>,
+    avoid: IndexVec<Node, Option<Held>>,
+    insist: IndexVec<Node, bool>,
     /// Orders that led somewhere for other questions, and how many there were.
     known: Vec<Vec<Node>>,
     so_far: usize,
@@ -76,10 +77,10 @@ impl<'w, 't> Guess<'w, 't> {
     pub(crate) fn of(w: &'w Window<'t>) -> Option<Self> {
         Some(Guess {
             w,
-            stage: Stage::new(w, Course::of(w)?),
+            threads: Threads::new(w, Evaluation::of(w)?),
             best: Vec::new(),
-            avoid: vec![None; w.len()],
-            insist: vec![false; w.len()],
+            avoid: IndexVec::repeat(None, w.len()),
+            insist: IndexVec::repeat(false, w.len()),
             known: Vec::new(),
             so_far: 0,
             ranked: Vec::new(),
@@ -104,8 +105,8 @@ impl<'w, 't> Guess<'w, 't> {
         }
         let found = self.wander(target);
         if !found {
-            self.stage.back_to(0);
-            self.stage.redo(&self.best);
+            self.threads.back_to(0);
+            self.threads.redo(&self.best);
         }
         let order = self.remembered();
         found.then_some(order)
@@ -113,7 +114,7 @@ impl<'w, 't> Guess<'w, 't> {
 
     fn by_rules(&mut self, target: &Target) -> bool {
         SIMPLE.into_iter().any(|rule| {
-            self.stage.back_to(0);
+            self.threads.back_to(0);
             self.run(target, rule)
         })
     }
@@ -121,17 +122,17 @@ impl<'w, 't> Guess<'w, 't> {
     /// Follows remembered orders; if none leads to the target, the one that leads furthest is the best.
     fn by_memory(&mut self, target: &Target) -> bool {
         let mut furthest = self.progress(target);
-        self.best.clone_from(&self.stage.order);
+        self.best.clone_from(&self.threads.order);
         for at in self.closest(target) {
-            self.stage.back_to(0);
-            self.stage.follow(target, &self.known[at]);
+            self.threads.back_to(0);
+            self.threads.follow(target, &self.known[at]);
             if self.run(target, OBSERVED) {
                 return true;
             }
             let progress = self.progress(target);
             if progress > furthest {
                 furthest = progress;
-                self.best.clone_from(&self.stage.order);
+                self.best.clone_from(&self.threads.order);
             }
         }
         false
@@ -140,29 +141,26 @@ impl<'w, 't> Guess<'w, 't> {
     /// The remembered orders that have most in common with what the target needs.
     fn closest(&self, target: &Target) -> Vec<usize> {
         let w = self.w;
-        let in_common = |order: &Vec<Node>| {
-            let needed = |n: u32| w.place[n as usize] < target.cut[w.chain_of[n as usize] as usize];
-            order.iter().filter(|&&node| needed(node)).count()
-        };
+        let in_common = |order: &Vec<Node>| order.iter().filter(|&&node| w.is_in(&target.cut, node)).count();
         let mut ranked: Vec<_> = self.known.iter().enumerate().map(|(at, order)| (in_common(order), at)).collect();
         ranked.sort_unstable();
         ranked.iter().rev().take(FOLLOWED).map(|&(_, at)| at).collect()
     }
 
-    /// The order of the stage, which is remembered.
+    /// The order of the threads, which is remembered.
     fn remembered(&mut self) -> &[Node] {
         match self.known.get_mut(self.so_far % REMEMBERED) {
-            Some(oldest) => oldest.clone_from(&self.stage.order),
-            None => self.known.push(self.stage.order.clone()),
+            Some(oldest) => oldest.clone_from(&self.threads.order),
+            None => self.known.push(self.threads.order.clone()),
         }
         self.so_far += 1;
-        &self.stage.order
+        &self.threads.order
     }
 
     /// Takes back a part of the best, and tries another way from there; a larger part each time that it leads less far.
     fn wander(&mut self, target: &Target) -> bool {
-        self.stage.back_to(0);
-        self.stage.redo(&self.best);
+        self.threads.back_to(0);
+        self.threads.redo(&self.best);
         let mut furthest = self.progress(target);
         let mut back = LEAST_BACK;
         for seed in 1.. {
@@ -173,8 +171,12 @@ impl<'w, 't> Guess<'w, 't> {
             self.run(target, OBSERVED);
             let blamed = if seed % 3 == 0 { self.blame(target, seed) } else { None };
             let kept = blamed.unwrap_or(self.best.len().saturating_sub(back)).min(self.best.len());
-            self.stage.back_to(kept);
-            let changed = [Changed::LikeOthers, Changed::AfterOthers, Changed::AfterAll][(seed % 3) as usize];
+            self.threads.back_to(kept);
+            let changed = match seed % 3 {
+                0 => Changed::LikeOthers,
+                1 => Changed::AfterOthers,
+                _ => Changed::AfterAll,
+            };
             if self.run(target, Rule { needed_first: seed % 2 == 1, changed, seed }) {
                 return true;
             }
@@ -182,11 +184,11 @@ impl<'w, 't> Guess<'w, 't> {
             if progress > furthest || kept == 0 {
                 furthest = progress;
                 back = LEAST_BACK;
-                self.best.clone_from(&self.stage.order);
+                self.best.clone_from(&self.threads.order);
             } else {
                 back *= 2;
-                self.stage.back_to(kept);
-                self.stage.redo(&self.best[kept..]);
+                self.threads.back_to(kept);
+                self.threads.redo(&self.best[kept..]);
                 self.left = self.left.saturating_sub(((self.best.len() - kept) / REDONE) as u64);
             }
             self.left = self.left.saturating_sub(1);
@@ -196,65 +198,66 @@ impl<'w, 't> Guess<'w, 't> {
 
     /// Where to go back to for a thread that waits: to a read that is why, to see something else then.
     fn blame(&mut self, target: &Target, seed: u64) -> Option<usize> {
-        let (w, stage) = (self.w, &self.stage);
+        let (w, threads) = (self.w, &self.threads);
         let mut blamed: Vec<Node> = Vec::new();
-        for chain in (0..w.chains).filter(|&chain| stage.position[chain] < target.cut[chain]) {
-            blamed.extend(stage.course.partner(w.chain[chain][stage.position[chain] as usize]));
-            let (x, last) = stage.refused[chain];
-            if x != NONE && last != BASE {
-                stage.course.blame(last, &mut blamed);
+        for chain in w.chains().filter(|&chain| threads.position[chain] < target.cut[chain]) {
+            blamed.extend(threads.evaluation.partner(w.chain[chain][threads.position[chain]]));
+            if let Some(last) = threads.refused[chain].and_then(|(_, last)| last.node()) {
+                threads.evaluation.blame(last, &mut blamed);
             }
         }
         let &read = blamed.get(shuffle(seed, 0, 0) as usize % blamed.len().max(1))?;
-        if stage.course.has_changed(read) {
-            self.insist[read as usize] = true;
+        if threads.evaluation.has_changed(read) {
+            self.insist[read] = true;
         } else {
-            self.avoid[read as usize] = Some(stage.course.saw(read));
+            self.avoid[read] = Some(threads.evaluation.saw(read));
         }
-        stage.order.iter().rposition(|&node| node == read)
+        threads.order.iter().rposition(|&node| node == read)
     }
 
     fn progress(&self, target: &Target) -> Progress {
-        let needed = self.stage.position.iter().zip(&target.cut).map(|(at, cut)| at.min(cut)).sum();
-        (needed, Reverse(self.stage.order.len()))
+        let needed = self.threads.position.iter().zip(target.cut.iter()).map(|(at, cut)| at.min(cut).index()).sum();
+        (needed, Reverse(self.threads.order.len()))
     }
 
     /// Goes on until the target is reached, or nothing can happen.
     fn run(&mut self, target: &Target, rule: Rule) -> bool {
-        while self.stage.position.iter().zip(&target.cut).any(|(at, cut)| at < cut) {
+        while !target.cut.row().is_within(&self.threads.position) {
             if self.left == 0 || !self.advance(target, rule) {
                 return false;
             }
             self.left -= 1;
         }
-        let course = &mut self.stage.course;
-        target.last.is_none_or(|(x, last)| course.last_write(x) == last) && reaches_values(self.w, course, target)
+        let evaluation = &mut self.threads.evaluation;
+        target.last.is_none_or(|(x, last)| evaluation.last_write(x) == last)
+            && reaches_values(self.w, evaluation, target)
     }
 
     /// Takes the first event, by the rule, that can happen; whether there is one.
     fn advance(&mut self, target: &Target, rule: Rule) -> bool {
-        let (w, stage) = (self.w, &mut self.stage);
+        let (w, threads) = (self.w, &mut self.threads);
         self.ranked.clear();
-        let spell = stage.order.len() as u64 / SPELL;
-        for chain in (0..w.chains).filter(|&chain| !stage.over[chain]) {
-            let place = stage.position[chain];
+        let spell = threads.order.len() as u64 / SPELL;
+        for chain in w.chains().filter(|&chain| !threads.over[chain]) {
+            let place = threads.position[chain];
             if place >= target.stop[chain] {
                 continue;
             }
-            let node = w.chain[chain][place as usize];
+            let node = w.chain[chain][place];
             let helps = rule.needed_first && place >= target.cut[chain];
             let (mut changed, mut last) = (false, false);
-            if let Some(x) = w.act[node as usize].read() {
-                let insists = self.insist[node as usize];
-                changed = (insists || rule.changed != Changed::LikeOthers) && !stage.course.would_see_the_same(node, x);
+            if let Some(x) = w.act[node].read() {
+                let insists = self.insist[node];
+                changed =
+                    (insists || rule.changed != Changed::LikeOthers) && !threads.evaluation.would_see_the_same(node, x);
                 last = changed && (insists || rule.changed == Changed::AfterAll)
-                    || self.avoid[node as usize].is_some_and(|held| stage.course.would_see(x) == held);
+                    || self.avoid[node].is_some_and(|held| threads.evaluation.would_see(x) == held);
             }
-            let turn = if rule.seed == 0 { 0 } else { shuffle(rule.seed, spell, chain as u64) };
+            let turn = if rule.seed == 0 { 0 } else { shuffle(rule.seed, spell, chain.index() as u64) };
             self.ranked.push(((last, helps, changed, turn), node));
         }
         self.ranked.sort_unstable();
-        let mut take = |caution| self.ranked.iter().any(|&(_, node)| stage.take(target, node, caution));
+        let mut take = |caution| self.ranked.iter().any(|&(_, node)| threads.take(target, node, caution));
         Caution::LESS_AND_LESS.into_iter().any(&mut take)
     }
 }

@@ -5,25 +5,29 @@
 //!    Where there are formulas, then, the threads are executed by simple rules (`guess`).
 //! 3. **Search** (`search`): conflict-driven, for what saturation leaves undecided; a budget that runs out is `Unknown`.
 //!
-//! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as SEMANTICS §4 and §6 say: the past
+//! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as docs/src/internals/semantics.md §4 and §6 say: the past
 //! of the goal only, scopes open at the cut, and reuse of what was learnt through clauses that bind inside the witness.
 
 mod atomicity;
 mod choices;
+mod cuts;
 mod finals;
 mod formulas;
 mod guess;
+mod index;
+mod layout;
 mod lost;
 mod races;
 mod reads;
+mod rows;
 mod saturate;
 mod search;
 mod simulate;
 mod slice;
-mod stage;
 mod symbolic;
 mod target;
 mod theory;
+mod threads;
 mod values;
 mod window;
 
@@ -33,15 +37,18 @@ pub use slice::{Relaxed, Slice};
 
 use crate::goal::{Goal, Model, Schedule, Unknown, Verdict};
 use guess::Guess;
+use index::{Chain, Id, Node};
+use layout::Prefix;
 use portent_trace::{ThreadId, Trace};
+use rows::Cut;
 use saturate::{Mark, Saturation};
 use search::{Found, Limits, Search};
-use simulate::{Order, Simulator};
+use simulate::Simulator;
 use std::ops::Range;
 use std::time::Instant;
-use symbolic::Course;
+use symbolic::Evaluation;
 use target::Target;
-use window::{BASE, NONE, Node, Prefix, Window};
+use window::Window;
 
 /// What each tier did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,7 +116,7 @@ pub struct View<'t> {
 impl<'t> View<'t> {
     /// The whole trace as one window.
     pub fn whole(trace: &'t Trace, model: Model) -> Self {
-        View { window: Window::open(trace, model, &Prefix::of(trace, model), trace.len()) }
+        View { window: Window::open(trace, &Prefix::of(trace, model), trace.len()) }
     }
     /// The windows of `len` events that overlap by half and cover the trace.
     pub fn windows(trace: &'t Trace, model: Model, len: usize) -> impl Iterator<Item = View<'t>> {
@@ -132,7 +139,7 @@ impl<'t> View<'t> {
         spans.map(move |span| {
             debug_assert!(span.start >= prefix.done, "spans go forward");
             prefix.advance(trace, span.start.min(trace.len()));
-            View { window: Window::open(trace, model, &prefix, span.end.saturating_sub(span.start)) }
+            View { window: Window::open(trace, &prefix, span.end.saturating_sub(span.start)) }
         })
     }
     /// The events of a slice, in `reads` or `sync`. Schedules begin where the slice does.
@@ -152,7 +159,7 @@ pub struct Engine<'v, 't> {
     search: Option<Search<'v, 't>>,
     simulator: Simulator,
     /// Where there are formulas.
-    course: Option<Course<'v, 't>>,
+    evaluation: Option<Evaluation<'v, 't>>,
     guess: Option<Guess<'v, 't>>,
     tiers: Tiers,
 }
@@ -161,7 +168,7 @@ pub struct Engine<'v, 't> {
 enum Settled {
     /// By the observed order up to the floor, and then in this order.
     Order {
-        floor: Vec<u32>,
+        floor: Cut,
         order: Vec<Node>,
     },
     Impossible,
@@ -175,9 +182,9 @@ impl<'v, 't> Engine<'v, 't> {
     }
 
     fn on(window: &'v Window<'t>) -> Self {
-        let (saturation, course) = (Saturation::new(window), Course::of(window));
+        let (saturation, evaluation) = (Saturation::new(window), Evaluation::of(window));
         let (simulator, tiers) = (Simulator::default(), Tiers::default());
-        Engine { window, saturation, search: None, simulator, course, guess: None, tiers }
+        Engine { window, saturation, search: None, simulator, evaluation, guess: None, tiers }
     }
 
     /// What the tiers have done so far.
@@ -241,12 +248,14 @@ impl<'v, 't> Engine<'v, 't> {
     fn project(&mut self, target: &Target) -> Option<Settled> {
         let w = self.window;
         let as_observed = target.edges.iter().all(|(before, after)| before < after)
-            && target.last.is_none_or(|(x, last)| w.last_writes(x, &target.cut).all(|d| last != BASE && d <= last));
+            && target.last.is_none_or(|(x, last)| {
+                w.last_writes(x, &target.cut).all(|d| last.node().is_some_and(|last| d <= last))
+            });
         if target.lost.is_some() || !as_observed || !w.projects(&target.cut) {
             return None;
         }
-        let below = (0..w.len() as u32).filter(|&n| w.place[n as usize] < target.cut[w.chain_of[n as usize] as usize]);
-        if !choices::keeps_values(w, self.course.as_mut(), below, &target.cut, target) {
+        let below = w.nodes().filter(|&node| w.is_in(&target.cut, node));
+        if !choices::keeps_values(w, self.evaluation.as_mut(), below, &target.cut, target) {
             return None;
         }
         self.tiers.observed += 1;
@@ -284,7 +293,7 @@ impl<'v, 't> Engine<'v, 't> {
         self.saturation.undo(mark);
         if let Some(order) = guessed.or_else(|| if guesses { self.guess_late(target) } else { None }) {
             self.tiers.observed += 1;
-            return Settled::Order { floor: vec![0; self.window.chains], order };
+            return Settled::Order { floor: self.window.nothing(), order };
         }
         if let Some(settled) = self.execute(target, effort) {
             return settled;
@@ -311,7 +320,7 @@ impl<'v, 't> Engine<'v, 't> {
 
     fn guessed(&mut self, order: &[Node]) -> Settled {
         self.tiers.guessed += 1;
-        Settled::Order { floor: vec![0; self.window.chains], order: order.to_vec() }
+        Settled::Order { floor: self.window.nothing(), order: order.to_vec() }
     }
 
     fn search(&mut self, target: &Target, effort: Effort) -> Found {
@@ -323,7 +332,7 @@ impl<'v, 't> Engine<'v, 't> {
         match found {
             Found::Order(order) => {
                 self.tiers.searched += 1;
-                Settled::Order { floor: vec![0; self.window.chains], order }
+                Settled::Order { floor: self.window.nothing(), order }
             }
             Found::Impossible => {
                 self.tiers.searched += 1;
@@ -338,22 +347,22 @@ impl<'v, 't> Engine<'v, 't> {
 
     /// Puts what saturation left into observed order, if that works.
     fn simulate(&mut self, target: &Target) -> Option<Settled> {
-        let order = Order { rows: self.saturation.clock(), stride: self.window.chains };
         let floor = self.window.lock_free_cut(self.saturation.cut(), &target.cap(self.window));
         let (w, cut) = (self.window, self.saturation.cut());
         if let Some(values) = &w.values {
-            let inside = |n: u32| n != NONE && w.place[n as usize] < cut[w.chain_of[n as usize] as usize];
             self.simulator.chosen.clear();
-            for read in 0..w.len() as u32 {
-                let observed = values.observed[read as usize];
-                if inside(values.until[read as usize]) && (observed == BASE || inside(observed)) {
+            for read in w.nodes() {
+                if let (Some(until), Some(observed)) = (values.until[read], values.observed[read])
+                    && w.is_in(cut, until)
+                    && observed.node().is_none_or(|writer| w.is_in(cut, writer))
+                {
                     self.simulator.chosen.choose(w, read, observed);
                 }
             }
         }
-        self.simulator.run(w, &order, &floor, cut, false).ok()?;
+        self.simulator.run(w, self.saturation.clock(), &floor, cut, false).ok()?;
         let order = self.simulator.order().iter().copied();
-        if !choices::keeps_values(w, self.course.as_mut(), order, cut, target) {
+        if !choices::keeps_values(w, self.evaluation.as_mut(), order, cut, target) {
             return None;
         }
         let reached = target.last.is_none_or(|(x, last)| self.simulator.last_write(x) == last);
@@ -363,16 +372,16 @@ impl<'v, 't> Engine<'v, 't> {
     /// Whether two threads that the target stops hold the same lock there.
     fn share_a_lock(&self, target: &Target) -> bool {
         let w = self.window;
-        let stopped: Vec<usize> = (0..w.chains).filter(|&c| (target.stop[c] as usize) < w.chain[c].len()).collect();
+        let stopped: Vec<Chain> = w.chains().filter(|&c| target.stop[c] < w.chain[c].end()).collect();
         stopped.iter().enumerate().any(|(i, &one)| {
             stopped[i + 1..].iter().any(|&two| {
                 // Stopped exactly where the target needs them: those locks are held for sure.
                 let exact = target.cut[one] == target.stop[one] && target.cut[two] == target.stop[two];
                 exact
                     && w.open_before(one, target.stop[one]).iter().any(|&s| {
-                        let scope = w.scopes[s as usize];
+                        let scope = w.scopes[s];
                         w.open_before(two, target.stop[two]).iter().any(|&other| {
-                            let other = w.scopes[other as usize];
+                            let other = w.scopes[other];
                             scope.lock == other.lock && scope.mode.conflicts_with(other.mode)
                         })
                     })
@@ -380,12 +389,12 @@ impl<'v, 't> Engine<'v, 't> {
         })
     }
 
-    fn schedule(&self, target: &Target, floor: &[u32], order: &[Node]) -> Schedule {
+    fn schedule(&self, target: &Target, floor: &Cut, order: &[Node]) -> Schedule {
         let w = self.window;
         let mut schedule = Schedule::after(w.prefix.clone());
-        let below = (0..w.len() as u32).filter(|&n| w.place[n as usize] < floor[w.chain_of[n as usize] as usize]);
+        let below = w.nodes().filter(|&node| w.is_in(floor, node));
         for node in below.chain(order.iter().copied()).chain(target.tail.iter().copied()) {
-            schedule.push(ThreadId::new(w.chain_of[node as usize] as usize));
+            schedule.push(ThreadId::new(w.chain_of[node].index()));
         }
         schedule
     }

@@ -4,8 +4,9 @@
 //! the accesses of another thread, likewise. Of those, the ones that must have happened before it are passed over, and
 //! from the first one on that needs it to have happened, all are impossible.
 
+use super::index::{Node, Variable};
 use super::target::Target;
-use super::window::{Act, NONE, Node, join};
+use super::window::Act;
 use super::{Effort, Engine, Settled};
 use portent_trace::{EventId, Op};
 use std::time::Instant;
@@ -25,13 +26,13 @@ impl Engine<'_, '_> {
         answer: &mut dyn FnMut(EventId, EventId, Option<bool>),
     ) -> bool {
         let w = self.window;
-        let from = from.index().saturating_sub(w.first) as u32;
-        for chain in 0..w.chains {
+        let from = w.node_from(from);
+        for chain in w.chains() {
             let clean = self.saturation.mark();
-            for &access in &w.chain[chain] {
-                let (Act::Read(x) | Act::Write(x) | Act::Update(x)) = w.act[access as usize] else { continue };
+            for &access in w.chain[chain].iter() {
+                let (Act::Read(x) | Act::Write(x) | Act::Update(x)) = w.act[access] else { continue };
                 // Each pair once, from the lower chain.
-                if w.variables[x as usize].accesses.iter().all(|list| list.chain as usize <= chain) {
+                if w.variables[x].all.iter().all(|list| list.chain <= chain) {
                     continue;
                 }
                 if stop() || effort.deadline.is_some_and(|end| Instant::now() > end) {
@@ -49,7 +50,7 @@ impl Engine<'_, '_> {
     fn races_of(
         &mut self,
         access: Node,
-        x: u32,
+        x: Variable,
         from: Node,
         effort: Effort,
         wanted: &mut dyn FnMut(EventId, EventId) -> bool,
@@ -58,21 +59,21 @@ impl Engine<'_, '_> {
         let w = self.window;
         let event = |node: Node| w.event(node);
         let op = |node: Node| -> Op { w.trace.op(event(node)) };
-        let (chain, place, mine) = (w.chain_of[access as usize] as usize, w.place[access as usize], op(access));
+        let (chain, place, mine) = (w.chain_of[access], w.place[access], op(access));
         if let Some(before) = w.before(access)
             && self.saturation.grow(w.past_of(before)).is_err()
         {
             debug_assert!(false, "what has happened before an access was observed so");
             return;
         }
-        for list in w.variables[x as usize].accesses.iter().filter(|list| list.chain as usize > chain) {
+        for list in w.variables[x].all.iter().filter(|list| list.chain > chain) {
             let mark = self.saturation.mark();
-            let other = list.chain as usize;
+            let other = list.chain;
             let happened = self.saturation.cut()[other];
-            let first = list.nodes.partition_point(|&b| w.place[b as usize] < happened);
+            let first = list.nodes.partition_point(|&b| w.place[b] < happened);
             for &partner in &list.nodes[first..] {
-                let before = w.before(partner).unwrap_or(NONE);
-                if before != NONE && w.past_of(before)[chain] > place {
+                let before = w.before(partner);
+                if before.is_some_and(|before| w.past_of(before)[chain] > place) {
                     break;
                 }
                 let theirs = op(partner);
@@ -84,10 +85,10 @@ impl Engine<'_, '_> {
                 let mut target = Target::new(w);
                 target.next = vec![access, partner];
                 target.stop[chain] = place;
-                target.stop[other] = w.place[partner as usize];
+                target.stop[other] = w.place[partner];
                 target.cut.copy_from_slice(self.saturation.cut());
-                if before != NONE {
-                    join(&mut target.cut, w.past_of(before));
+                if let Some(before) = before {
+                    target.cut.join(w.past_of(before));
                 }
                 self.tiers.queries += 1;
                 let settled = if self.share_a_lock(&target) {
@@ -95,7 +96,7 @@ impl Engine<'_, '_> {
                     Settled::Impossible
                 } else if let Some(settled) = self.project(&target) {
                     settled
-                } else if self.saturation.grow(&target.cut).is_err() {
+                } else if self.saturation.grow(target.cut.row()).is_err() {
                     self.tiers.saturated += 1;
                     break;
                 } else {

@@ -7,8 +7,9 @@
 //! last of each thread can be seen, and once a write is impossible because of what comes with it, all later ones of its
 //! thread are.
 
+use super::index::{IndexVec, Node, Source, Variable};
 use super::target::Target;
-use super::window::{BASE, NONE, Node, Variable, join};
+use super::window::Accesses;
 use super::{Effort, Engine, Settled};
 use crate::goal::Writer;
 use portent_trace::EventId;
@@ -40,22 +41,23 @@ impl Engine<'_, '_> {
         let w = self.window;
         let mut answered = Answered::default();
         let observed = self.observed_writers();
-        let from = from.index().saturating_sub(w.first) as u32;
+        let from = w.node_from(from);
         // All writes of each variable, and those from `from` on.
-        let count = |x: &Variable, from: Node| -> u64 {
+        let count = |x: &Accesses, from: Node| -> u64 {
             x.writes.iter().map(|l| (l.nodes.len() - l.nodes.partition_point(|&n| n < from)) as u64).sum()
         };
-        let writes: Vec<[u64; 2]> = w.variables.iter().map(|x| [count(x, 0), count(x, from)]).collect();
-        for chain in 0..w.chains {
+        let counts = w.variables.iter().map(|x| (count(x, Node::FIRST), count(x, from)));
+        let writes: IndexVec<Variable, (u64, u64)> = counts.collect();
+        for chain in w.chains() {
             let clean = self.saturation.mark();
-            for &read in &w.chain[chain] {
-                let Some(x) = w.act[read as usize].read() else { continue };
-                let own = u64::from(w.act[read as usize].written().is_some());
+            for &read in w.chain[chain].iter() {
+                let Some(x) = w.act[read].read() else { continue };
+                let own = u64::from(w.act[read].written().is_some());
                 let questions = match read >= from {
                     // The writes and the initial value, without the one it saw and without itself.
-                    true => writes[x as usize][0] - own,
+                    true => writes[x].0 - own,
                     // What it saw, and itself, lie before `from`, and so does the start of the window.
-                    false => writes[x as usize][1],
+                    false => writes[x].1,
                 };
                 answered.questions += questions;
                 if questions == 0 {
@@ -67,8 +69,8 @@ impl Engine<'_, '_> {
                 }
                 self.tiers.queries += questions;
                 let before = self.tiers.settled();
-                let earliest = if read >= from { 0 } else { from };
-                self.answer_read((read, x, observed[read as usize]), earliest, effort, answer);
+                let earliest = if read >= from { Node::FIRST } else { from };
+                self.answer_read((read, x, observed[read]), earliest, effort, answer);
                 self.tiers.filtered += questions - (self.tiers.settled() - before);
             }
             self.saturation.undo(&clean);
@@ -93,15 +95,15 @@ impl Engine<'_, '_> {
         let mut target = Target::new(w);
         target.cut = target.stop.clone();
         // Everything happens, so the closure of everything is shared; if it has no order, nothing has.
-        if self.saturation.grow(&target.cut).is_err() {
+        if self.saturation.grow(target.cut.row()).is_err() {
             debug_assert!(false, "the whole window was observed so");
             self.saturation.undo(&clean);
             return true;
         }
         let mut finished = true;
-        'all: for x in 0..w.variables.len() as u32 {
+        'all: for x in w.variables.ids() {
             let last: Vec<Node> = w.last_writes(x, &target.cut).collect();
-            let questions: u64 = w.variables[x as usize].writes.iter().map(|l| l.nodes.len() as u64).sum();
+            let questions: u64 = w.variables[x].writes.iter().map(|l| l.nodes.len() as u64).sum();
             let before = self.tiers.settled();
             let Some(&observed) = last.iter().max() else { continue };
             for &writer in last.iter().filter(|&&c| c != observed && !w.ends_the_same(observed, c)) {
@@ -113,7 +115,7 @@ impl Engine<'_, '_> {
                     continue;
                 }
                 let mark = self.saturation.mark();
-                target.last = Some((x, writer));
+                target.last = Some((x, Source::Write(writer)));
                 let event = w.event(writer);
                 match self.settle_from(&mark, &target, effort) {
                     Settled::Order { .. } => answer(event, Some(true)),
@@ -128,42 +130,43 @@ impl Engine<'_, '_> {
         finished
     }
 
-    /// The write that each node's variable held before it, a node or [`BASE`].
-    fn observed_writers(&self) -> Vec<u32> {
+    /// What each read saw.
+    fn observed_writers(&self) -> IndexVec<Node, Option<Source>> {
         let w = self.window;
-        let mut last = vec![BASE; w.variables.len()];
-        (0..w.len())
-            .map(|node| {
-                let act = w.act[node];
-                let writer = act.read().map_or(NONE, |x| last[x as usize]);
-                if let Some(x) = act.written() {
-                    last[x as usize] = node as u32;
-                }
-                writer
-            })
-            .collect()
+        let mut last: IndexVec<Variable, Source> = IndexVec::repeat(Source::Base, w.variables.len());
+        let saw = w.act.entries().map(|(node, act)| {
+            let source = act.read().map(|x| last[x]);
+            if let Some(x) = act.written() {
+                last[x] = Source::Write(node);
+            }
+            source
+        });
+        saw.collect()
     }
 
     /// The questions of one read, its variable and what it saw, about writes from `earliest` on. The saturation holds the
     /// pasts of earlier reads of the chain, and will hold this one's.
     fn answer_read(
         &mut self,
-        (read, x, observed): (Node, u32, u32),
+        (read, x, observed): (Node, Variable, Option<Source>),
         earliest: Node,
         effort: Effort,
         answer: &mut dyn FnMut(EventId, Writer, Option<bool>),
     ) {
         let w = self.window;
-        let (own_chain, own_place) = (w.chain_of[read as usize] as usize, w.place[read as usize]);
+        let (own_chain, own_place) = (w.chain_of[read], w.place[read]);
         if let Some(before) = w.before(read)
             && self.saturation.grow(w.past_of(before)).is_err()
         {
             debug_assert!(false, "what has happened before a read was observed so");
             return;
         }
-        let mut tell = |writer: u32, settled: Settled| {
+        let mut tell = |source: Source, settled: Settled| {
             let event = |node: Node| w.event(node);
-            let writer = if writer == BASE { w.base_writer(x) } else { Writer::Event(event(writer)) };
+            let writer = match source {
+                Source::Base => w.base_writer(x),
+                Source::Write(write) => Writer::Event(event(write)),
+            };
             match settled {
                 Settled::Order { .. } => answer(event(read), writer, Some(true)),
                 Settled::Unknown(_) => answer(event(read), writer, None),
@@ -176,45 +179,46 @@ impl Engine<'_, '_> {
         target.next = vec![read];
         let happened: Vec<Node> = w.last_writes(x, self.saturation.cut()).collect();
         // Of what has happened, only the last write of each chain can be seen, and only if no other must come after it.
-        let seen_now: Vec<u32> = if happened.is_empty() {
-            vec![BASE]
+        let seen_now: Vec<Source> = if happened.is_empty() {
+            vec![Source::Base]
         } else {
             let last = |c: &Node| happened.iter().all(|&d| !self.saturation.is_before(*c, d));
-            happened.iter().copied().filter(last).collect()
+            happened.iter().copied().filter(last).map(Source::Write).collect()
         };
         // What has happened came before the read in the trace, too.
-        for writer in seen_now.into_iter().filter(|&c| c != observed && earliest == 0 && !w.is_no_change(read, c)) {
+        let is_asked = |c: Source| Some(c) != observed && earliest == Node::FIRST && !w.is_no_change(read, c);
+        for source in seen_now.into_iter().filter(|&c| is_asked(c)) {
             let mark = self.saturation.mark();
             target.cut.copy_from_slice(self.saturation.cut());
-            target.last = Some((x, writer));
+            target.last = Some((x, source));
             let settled = self.project(&target).unwrap_or_else(|| self.settle_from(&mark, &target, effort));
-            tell(writer, settled);
+            tell(source, settled);
         }
         // What has not happened comes with all of its own past.
-        for list in w.variables[x as usize].writes.iter().filter(|list| list.chain as usize != own_chain) {
+        for list in w.variables[x].writes.iter().filter(|list| list.chain != own_chain) {
             let mark = self.saturation.mark();
-            let first =
-                list.nodes.partition_point(|&c| w.place[c as usize] < self.saturation.cut()[list.chain as usize]);
+            let first = list.nodes.partition_point(|&c| w.place[c] < self.saturation.cut()[list.chain]);
             for &writer in &list.nodes[first..] {
                 if w.past_of(writer)[own_chain] > own_place {
                     break;
                 }
-                if writer == observed || writer < earliest || w.is_no_change(read, writer) {
+                let source = Source::Write(writer);
+                if Some(source) == observed || writer < earliest || w.is_no_change(read, source) {
                     continue;
                 }
                 // Everything up to the writer before it is below the cut, or part of this one's past.
                 target.cut.copy_from_slice(self.saturation.cut());
-                join(&mut target.cut, w.past_of(writer));
-                target.last = Some((x, writer));
+                target.cut.join(w.past_of(writer));
+                target.last = Some((x, source));
                 let settled = match self.project(&target) {
                     Some(settled) => settled,
-                    None if self.saturation.grow(&target.cut).is_err() => break,
+                    None if self.saturation.grow(target.cut.row()).is_err() => break,
                     None => {
                         let inner = self.saturation.mark();
                         self.settle_from(&inner, &target, effort)
                     }
                 };
-                tell(writer, settled);
+                tell(source, settled);
             }
             self.saturation.undo(&mark);
         }

@@ -1,16 +1,18 @@
 //! Tier 3: conflict-driven search over order literals, observed order first; one solver for all questions of a window.
 //!
-//! The encoding of SOLVER.md: a node Z is the cut, the goal is made of assumptions only, and every constraint binds only
+//! The encoding of docs/src/internals/encoding.md: a node Z is the cut, the goal is made of assumptions only, and every constraint binds only
 //! inside the witness, so what is learnt for one question holds for all. Clauses are made *on demand*: the solver's order
 //! is put to the test by the simulator, and only constraints that stand in its way become clauses. Hot variables would
 //! need cubically many of them beforehand; hardly any are ever asked for.
 
+use super::index::{Node, ScopeId, Source, Variable, WaitId};
 use super::simulate::Obstacle;
-use super::symbolic::Course;
+use super::symbolic::Evaluation;
 use super::target::Target;
-use super::theory::{OrderTheory, Outcome};
-use super::window::{Act, BASE, NONE, Node, Window};
+use super::theory::{OrderTheory, Simulated};
+use super::window::{Act, Window};
 use crate::goal::Unknown;
+use crate::read_rule::ReadRule;
 use batsat::{Callbacks, Lit, Solver, SolverInterface, SolverOpts, Var, lbool};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -68,7 +70,7 @@ impl Callbacks for Watcher {
 
 /// Something true, something false, or something to be decided.
 #[derive(Clone, Copy)]
-enum Known {
+enum Decided {
     Always,
     Never,
     Open(Lit),
@@ -78,9 +80,9 @@ enum Known {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Made {
     Obstacle(Obstacle),
-    Last(u32, u32, Node),
-    Disturbed(u32, Node),
-    CanGoOn(u32, Node, u32),
+    Last(Variable, Source, Node),
+    Disturbed(WaitId, Node),
+    CanGoOn(WaitId, Node, Option<ScopeId>),
 }
 
 /// Whether it refuses an order that obeys all rules.
@@ -101,24 +103,24 @@ pub(crate) struct Search<'w, 't> {
     pairs: FxHashMap<(Node, Node), Lit>,
     pub(super) made: FxHashSet<Made>,
     /// "This write is the last of its variable", by variable and write.
-    last: FxHashMap<(u32, u32), Lit>,
+    last: FxHashMap<(Variable, Source), Lit>,
     /// "This wait is lost", by wait.
-    pub(super) lost: FxHashMap<u32, Lit>,
+    pub(super) lost: FxHashMap<WaitId, Lit>,
     /// "This scope is open at the cut".
-    pub(super) open: FxHashMap<u32, Lit>,
-    /// In `values`: "this read sees what it expects", "this write (or [`BASE`]) is what this read sees", "all reads before this
+    pub(super) open: FxHashMap<ScopeId, Lit>,
+    /// In `values`: "this read sees what it expects", "this is what this read sees", "all reads before this
     /// write see what they expect".
     pub(super) kept: FxHashMap<Node, Lit>,
-    pub(super) sources: FxHashMap<(u32, Node), Lit>,
-    pub(super) solid: FxHashMap<Node, Lit>,
-    /// Where there are formulas: reads that have a literal for each write they could see; "what this read (or [`NONE`]) sees
-    /// changes by this write".
+    pub(super) sources: FxHashMap<(Source, Node), Lit>,
+    pub(super) trusted: FxHashMap<Node, Lit>,
+    /// Where there are formulas: reads that have a literal for each write they could see; "what this read (or the
+    /// variable, at the end) sees changes by this write".
     pub(super) chosen: FxHashSet<Node>,
-    pub(super) changes: FxHashMap<(Node, u32), Lit>,
+    pub(super) changes: FxHashMap<(Option<Node>, Option<Source>), Lit>,
     pub(super) possible: FxHashMap<Node, Lit>,
     /// Events whose conditions on a single read have become clauses.
     pub(super) ruled_out: FxHashSet<Node>,
-    pub(super) course: Option<Course<'w, 't>>,
+    pub(super) evaluation: Option<Evaluation<'w, 't>>,
 }
 
 impl<'w, 't> Search<'w, 't> {
@@ -137,17 +139,17 @@ impl<'w, 't> Search<'w, 't> {
             open: FxHashMap::default(),
             kept: FxHashMap::default(),
             sources: FxHashMap::default(),
-            solid: FxHashMap::default(),
+            trusted: FxHashMap::default(),
             chosen: FxHashSet::default(),
             changes: FxHashMap::default(),
             possible: FxHashMap::default(),
             ruled_out: FxHashSet::default(),
-            course: Course::of(w),
+            evaluation: Evaluation::of(w),
         };
         let z = search.theory.z();
-        for wait in &w.waits {
-            if wait.sleep != NONE && wait.notify != NONE {
-                search.clause(&[(z, wait.wake), (wait.sleep, wait.notify)], &[]);
+        for wait in w.waits.iter() {
+            if let (Some(sleep), Some(notify)) = (wait.sleep, wait.notify) {
+                search.clause(&[(z, wait.wake), (sleep, notify)], &[]);
             }
         }
         search
@@ -163,12 +165,12 @@ impl<'w, 't> Search<'w, 't> {
         self.solver.num_clauses()
     }
 
-    fn before(&mut self, a: Node, b: Node) -> Known {
+    fn before(&mut self, a: Node, b: Node) -> Decided {
         if a == b || self.theory.is_hard(b, a) {
-            return Known::Never;
+            return Decided::Never;
         }
         if self.theory.is_hard(a, b) {
-            return Known::Always;
+            return Decided::Always;
         }
         let key = (a.min(b), a.max(b));
         let z = self.theory.z();
@@ -184,7 +186,7 @@ impl<'w, 't> Search<'w, 't> {
                 lit
             }
         };
-        Known::Open(if a == key.0 { lit } else { !lit })
+        Decided::Open(if a == key.0 { lit } else { !lit })
     }
 
     /// Counts effort that the solver does not see.
@@ -202,9 +204,9 @@ impl<'w, 't> Search<'w, 't> {
         let mut clause = lits.to_vec();
         for &(a, b) in orders {
             match self.before(a, b) {
-                Known::Always => return,
-                Known::Never => {}
-                Known::Open(lit) => clause.push(lit),
+                Decided::Always => return,
+                Decided::Never => {}
+                Decided::Open(lit) => clause.push(lit),
             }
         }
         self.solver.add_clause_reuse(&mut clause);
@@ -223,7 +225,7 @@ impl<'w, 't> Search<'w, 't> {
         assumptions.extend(judge.as_ref().map(|(goal, _)| *goal));
         let mut refuses = judge.map(|(_, refuses)| refuses);
         loop {
-            self.theory.outcome = Outcome::None;
+            self.theory.simulated = Simulated::NotYet;
             let result = self.solver.solve_limited_th(&mut self.theory, &assumptions);
             if result == lbool::FALSE {
                 return Found::Impossible;
@@ -232,8 +234,8 @@ impl<'w, 't> Search<'w, 't> {
             if result != lbool::TRUE || spent.is_some() {
                 return Found::Unknown(spent.unwrap_or(Unknown::Stalled));
             }
-            match std::mem::take(&mut self.theory.outcome) {
-                Outcome::Order(order) => {
+            match std::mem::take(&mut self.theory.simulated) {
+                Simulated::Order(order) => {
                     match self.faults(target, &order) {
                         Some(true) => continue,
                         Some(false) => return Found::Unknown(Unknown::Stalled),
@@ -248,12 +250,12 @@ impl<'w, 't> Search<'w, 't> {
                         return Found::Order(order);
                     }
                 }
-                Outcome::Obstacles(obstacles) => {
+                Simulated::Obstacles(obstacles) => {
                     if !self.make_new(obstacles) {
                         return Found::Unknown(Unknown::Stalled);
                     }
                 }
-                Outcome::None => return Found::Unknown(Unknown::Stalled),
+                Simulated::NotYet => return Found::Unknown(Unknown::Stalled),
             }
         }
     }
@@ -261,20 +263,20 @@ impl<'w, 't> Search<'w, 't> {
     fn assumptions(&mut self, target: &Target) -> Option<Vec<Lit>> {
         let z = self.theory.z();
         let mut orders = target.edges.clone();
-        for chain in 0..self.w.chains {
-            if let Some(last) = target.cut[chain].checked_sub(1) {
-                orders.push((self.w.chain[chain][last as usize], z));
+        for chain in self.w.chains() {
+            if let Some(last) = target.cut[chain].previous() {
+                orders.push((self.w.chain[chain][last], z));
             }
-            if let Some(&stop) = self.w.chain[chain].get(target.stop[chain] as usize) {
+            if let Some(&stop) = self.w.chain[chain].get(target.stop[chain]) {
                 orders.push((z, stop));
             }
         }
         let mut assumptions = Vec::new();
         for (a, b) in orders {
             match self.before(a, b) {
-                Known::Always => {}
-                Known::Never => return None,
-                Known::Open(lit) => assumptions.push(lit),
+                Decided::Always => {}
+                Decided::Never => return None,
+                Decided::Open(lit) => assumptions.push(lit),
             }
         }
         if let Some(key) = target.last {
@@ -282,15 +284,15 @@ impl<'w, 't> Search<'w, 't> {
                 Some(&lit) => lit,
                 None => {
                     let lit = self.fresh();
-                    if let Some(solid) = self.is_solid(key.1) {
-                        self.clause(&[], &[!lit, solid]);
+                    if let Some(trusted) = self.is_trusted(key.1) {
+                        self.clause(&[], &[!lit, trusted]);
                     }
                     lit
                 }
             };
             self.last.insert(key, lit);
             assumptions.push(lit);
-            if self.w.values.is_some() && self.w.trace.symbols().is_some() {
+            if self.w.rule == ReadRule::SameFormulas {
                 assumptions.push(self.changes(target));
             }
         }
@@ -320,24 +322,18 @@ impl<'w, 't> Search<'w, 't> {
         let (w, z) = (self.w, self.theory.z());
         match obstacle {
             Obstacle::Scopes(one, two) => {
-                let (one, two) = (w.scopes[one as usize], w.scopes[two as usize]);
+                let (one, two) = (w.scopes[one], w.scopes[two]);
                 let mut orders = Vec::new();
                 for (a, b) in [(one, two), (two, one)] {
-                    if a.acquire != NONE {
-                        orders.push((z, a.acquire));
-                    }
-                    if a.release != NONE && b.acquire != NONE {
-                        orders.push((a.release, b.acquire));
-                    }
+                    orders.extend(a.acquire.map(|acquire| (z, acquire)));
+                    orders.extend(a.release.zip(b.acquire));
                 }
                 self.clause(&orders, &[]);
             }
-            Obstacle::FromRead(read, writer, rival) => {
+            Obstacle::FromRead(read, source, rival) => {
                 let mut orders = vec![(read, rival)];
-                if writer != BASE {
-                    orders.push((rival, writer));
-                }
-                match self.sources.get(&(writer, read)) {
+                orders.extend(source.node().map(|writer| (rival, writer)));
+                match self.sources.get(&(source, read)) {
                     Some(&sees) => self.clause(&orders, &[!sees]),
                     None => {
                         orders.push((z, read));
@@ -345,21 +341,22 @@ impl<'w, 't> Search<'w, 't> {
                     }
                 }
             }
+            Obstacle::NotWritten(_) => debug_assert!(false, "the order has what a read is to see before it"),
             Obstacle::Changed(read) => self.must_keep(read),
-            Obstacle::Spoiled(write, read) => self.must_keep_before(write, read),
+            Obstacle::Tainted(write, read) => self.must_keep_before(write, read),
             Obstacle::Busy(node) => {
-                let Act::Busy(lock, mode) = w.act[node as usize] else { return };
+                let Act::Busy(lock, mode) = w.act[node] else { return };
                 let mut holders = Vec::new();
-                for list in &w.locks[lock as usize] {
-                    if list.chain != w.chain_of[node as usize] && list.mode.conflicts_with(mode) {
+                for list in &w.locks[lock] {
+                    if list.chain != w.chain_of[node] && list.mode.conflicts_with(mode) {
                         for &scope in &list.scopes {
-                            let scope = w.scopes[scope as usize];
+                            let scope = w.scopes[scope];
                             let held = self.fresh();
-                            if scope.acquire != NONE {
-                                self.clause(&[(scope.acquire, node)], &[!held]);
+                            if let Some(acquire) = scope.acquire {
+                                self.clause(&[(acquire, node)], &[!held]);
                             }
-                            if scope.release != NONE {
-                                self.clause(&[(node, scope.release)], &[!held]);
+                            if let Some(release) = scope.release {
+                                self.clause(&[(node, release)], &[!held]);
                             }
                             holders.push(held);
                         }
@@ -378,11 +375,12 @@ impl<'w, 't> Search<'w, 't> {
             let found = self.theory.simulator().last_write(x);
             if found != last {
                 let goal = self.last[&(x, last)];
-                if self.made.insert(Made::Last(x, last, found)) {
+                // What must be last has happened, so there is a last write.
+                if let Source::Write(found) = found
+                    && self.made.insert(Made::Last(x, last, found))
+                {
                     let mut orders = vec![(z, found)];
-                    if last != BASE {
-                        orders.push((found, last));
-                    }
+                    orders.extend(last.node().map(|last| (found, last)));
                     self.clause(&orders, &[!goal]);
                 }
                 refined = true;

@@ -18,7 +18,8 @@
 //! So what is impossible in a relaxed slice is impossible, wherever it was cut: that is a refutation. What is possible in
 //! it means nothing.
 
-use super::window::{Act, BASE, NONE, Node, Window};
+use super::index::{Node, Source};
+use super::window::{Act, Window};
 use crate::goal::Writer;
 use portent_trace::{EventId, LockId, Mode, Op, ThreadId, Trace, VarId};
 use rustc_hash::FxHashSet;
@@ -74,10 +75,9 @@ impl Slice<'_> {
 impl Window<'_> {
     /// Reads of what is below the slice see it whatever is done to them, if a write of the slice could come before that.
     pub(super) fn free_base_readers(&mut self, slice: &Slice<'_>, relaxed: &Relaxed<'_>) {
-        for x in 0..self.variables.len() {
+        for x in self.variables.ids() {
             let readers = std::mem::take(&mut self.variables[x].base_readers);
-            let writes: Vec<Node> =
-                self.variables[x].writes.iter().flat_map(|list| list.nodes.iter().copied()).collect();
+            let writes: Vec<Node> = self.writes_of(x).collect();
             let (mut kept, mut known) = (Vec::new(), None);
             for read in readers {
                 let keeps = match (slice.saw)(self.event(read)) {
@@ -95,10 +95,10 @@ impl Window<'_> {
                     kept.push(read);
                     continue;
                 }
-                debug_assert_eq!(self.saw[read as usize], BASE);
-                self.saw[read as usize] = NONE;
-                if let Act::Update(x) = self.act[read as usize] {
-                    self.act[read as usize] = Act::Write(x);
+                debug_assert_eq!(self.saw[read], Some(Source::Base));
+                self.saw[read] = None;
+                if let Act::Update(x) = self.act[read] {
+                    self.act[read] = Act::Write(x);
                 }
             }
             self.variables[x].base_readers = kept;

@@ -2,51 +2,52 @@
 //!
 //! A goal is a disjunction of targets. Every target asks for a set of events, closed under the past, that contains
 //! `cut`, stays below `stop`, and can be ordered so that `edges` hold and `last` is the last write of its variable;
-//! then the `tail` happens. (SOLVER.md writes the same with a node Z: what is in the set is before Z.)
+//! then the `tail` happens. (docs/src/internals/encoding.md writes the same with a node Z: what is in the set is before Z.)
 
-use super::window::{Act, BASE, Node, Window, join};
+use super::index::{Node, Source, Variable, WaitId};
+use super::rows::Cut;
+use super::window::{Act, Window};
 use crate::goal::{Goal, Writer};
 
 /// One way to reach a goal.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// How many events of each chain must have happened.
-    pub cut: Vec<u32>,
-    /// How many events of each chain may have happened.
-    pub stop: Vec<u32>,
+    /// What must have happened.
+    pub cut: Cut,
+    /// What may have happened.
+    pub stop: Cut,
     /// Order that the goal wants.
     pub edges: Vec<(Node, Node)>,
-    /// Variable, and the write (or [`BASE`]) that must be the last of it.
-    pub last: Option<(u32, u32)>,
+    /// Variable, and the write that must be the last of it.
+    pub last: Option<(Variable, Source)>,
     /// Events that must be possible after the set.
     pub next: Vec<Node>,
     /// Events that the goal executes at the end, after the set.
     pub tail: Vec<Node>,
     /// An update of the window that may read anything; its thread stops after it.
     pub freed: Option<Node>,
-    /// A wait that must stay asleep for good (index into the window's waits).
-    pub lost: Option<u32>,
+    /// A wait that must stay asleep for good.
+    pub lost: Option<WaitId>,
 }
 
 impl Target {
     pub(crate) fn new(window: &Window<'_>) -> Self {
-        let stop = window.chain.iter().map(|chain| chain.len() as u32).collect();
-        let cut = vec![0; window.chains];
+        let (cut, stop) = (window.nothing(), window.everything());
         Target { cut, stop, edges: Vec::new(), last: None, next: Vec::new(), tail: Vec::new(), freed: None, lost: None }
     }
     /// Everything before `node` has happened, and it has not.
     fn at(mut self, window: &Window<'_>, node: Node) -> Self {
         if let Some(before) = window.before(node) {
-            join(&mut self.cut, window.past_of(before));
+            self.cut.join(window.past_of(before));
         }
-        let chain = window.chain_of[node as usize] as usize;
-        self.stop[chain] = self.stop[chain].min(window.place[node as usize]);
+        let chain = window.chain_of[node];
+        self.stop[chain] = self.stop[chain].min(window.place[node]);
         self.next.push(node);
         self
     }
     /// `node` has happened.
     fn with(mut self, window: &Window<'_>, node: Node) -> Self {
-        join(&mut self.cut, window.past_of(node));
+        self.cut.join(window.past_of(node));
         self
     }
     fn edge(mut self, before: Node, after: Node) -> Self {
@@ -54,12 +55,12 @@ impl Target {
         self
     }
     /// Up to where the observed order may be kept: below the events that the goal puts into another order.
-    pub(crate) fn cap(&self, window: &Window<'_>) -> Vec<u32> {
+    pub(crate) fn cap(&self, window: &Window<'_>) -> Cut {
         let mut cap = self.stop.clone();
-        let wanted = self.edges.iter().flat_map(|&(a, b)| [a, b]).chain(self.last.map(|(_, last)| last));
-        for node in wanted.filter(|&node| node != BASE) {
-            let chain = window.chain_of[node as usize] as usize;
-            cap[chain] = cap[chain].min(window.place[node as usize]);
+        let wanted = self.edges.iter().flat_map(|&(a, b)| [a, b]).chain(self.relied());
+        for node in wanted {
+            let chain = window.chain_of[node];
+            cap[chain] = cap[chain].min(window.place[node]);
         }
         cap
     }
@@ -69,20 +70,19 @@ impl Target {
         match (self.tail.first(), self.last) {
             (Some(&read), _) => values.expects(read),
             (None, Some((x, _))) => {
-                let whole: Vec<u32> = window.chain.iter().map(|chain| chain.len() as u32).collect();
-                let last = window.last_writes(x, &whole).max()?;
-                values.traced(window, x, last)
+                let last = window.writes_of(x).max()?;
+                values.traced(window, x, Source::Write(last))
             }
             _ => None,
         }
     }
     /// In `values`: the write whose value the goal is about.
     pub(crate) fn relied(&self) -> Option<Node> {
-        self.last.map(|(_, last)| last).filter(|&last| last != BASE)
+        self.last.and_then(|(_, last)| last.node())
     }
     /// Whether what must have happened already contains what must not.
     pub(crate) fn is_contradictory(&self) -> bool {
-        self.cut.iter().zip(&self.stop).any(|(cut, stop)| cut > stop)
+        !self.cut.row().is_within(&self.stop)
     }
 }
 
@@ -96,9 +96,9 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
         }
         Goal::Nondeterminism { read, challenger } => {
             let r = window.node(read)?;
-            let x = window.act[r as usize].read().or(window.act[r as usize].written())?;
+            let x = window.act[r].read().or(window.act[r].written())?;
             let mut target = new().at(window, r);
-            target.last = Some((x, BASE));
+            target.last = Some((x, Source::Base));
             if window.base_writer(x) != challenger {
                 let Writer::Event(c) = challenger else { return Some(Vec::new()) };
                 if c.index() < window.first {
@@ -106,7 +106,7 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
                 }
                 let c = window.node(c)?;
                 target = target.with(window, c);
-                target.last = Some((x, c));
+                target.last = Some((x, Source::Write(c)));
             }
             if target.last.is_some_and(|(_, last)| window.is_no_change(r, last)) {
                 return Some(Vec::new());
@@ -121,25 +121,25 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             let c = window.node(challenger)?;
             let mut target = new();
             target.cut = target.stop.clone();
-            let x = window.variable_index(variable.index() as u32)?;
+            let x = window.variable_index(variable)?;
             if window.last_writes(x, &target.cut).max().is_some_and(|last| window.ends_the_same(last, c)) {
                 return Some(Vec::new());
             }
-            target.last = Some((x, c));
+            target.last = Some((x, Source::Write(c)));
             Some(vec![target])
         }
         Goal::Atomicity { first, remote, second } => {
             let (f, e2) = (window.node(remote)?, window.node(second)?);
             // Below the window, it has happened before everything in it.
             let e1 = match window.node(first) {
-                None if !window.is_below(first) => return None,
+                None if !window.precedes_its_thread(first) => return None,
                 e1 => e1,
             };
             let after_e1 = |target: Target| e1.into_iter().fold(target, |target, e1| target.edge(e1, f));
             let mut kept = after_e1(new().at(window, e2).with(window, f));
             kept.tail = vec![e2];
             let mut all = vec![kept];
-            match window.act[f as usize] {
+            match window.act[f] {
                 Act::Read(_) if window.stops_at_changed_reads() => {
                     let mut free = new().at(window, e2).at(window, f);
                     free.tail = vec![f, e2];
@@ -148,7 +148,7 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
                 Act::Update(_) if window.stops_at_changed_reads() => {
                     let freeing = window.freeing(f);
                     let mut free = after_e1(new().at(&freeing, e2).with(&freeing, f));
-                    free.stop[window.chain_of[f as usize] as usize] = window.place[f as usize] + 1;
+                    free.stop[window.chain_of[f]] = window.place[f].next();
                     free.tail = vec![e2];
                     free.freed = Some(f);
                     all.push(free);
@@ -173,7 +173,7 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
                 (window.node(pairing.sleep)?, window.node(pairing.notify)?, window.node(pairing.wake)?);
             let mut target = new().at(window, wake).with(window, notify).edge(notify, sleep);
             if !window.relaxed {
-                target.lost = window.waits.iter().position(|w| w.wake == wake).map(|at| at as u32);
+                target.lost = window.waits.entries().find(|(_, w)| w.wake == wake).map(|(id, _)| id);
             }
             Some(vec![target])
         }

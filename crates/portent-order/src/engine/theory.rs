@@ -5,8 +5,10 @@
 //! a chain is a binary search and a cycle test is one look-up. Every literal that becomes implied is propagated, and
 //! explained only when the solver asks, by a path over the edges that were there at the time.
 
-use super::simulate::{Obstacle, Order, Simulator};
-use super::window::{Node, Window};
+use super::index::{Chain, Dense, EdgeId, Id, IndexVec, Node, Place, Source};
+use super::rows::{Cut, Raised, Rows};
+use super::simulate::{Obstacle, Simulator};
+use super::window::Window;
 use batsat::{Lit, Theory, TheoryArg, Var, lbool};
 use std::ops::Range;
 
@@ -18,81 +20,79 @@ struct Edge {
 
 /// What the solver's model came to when it was put into an order.
 #[derive(Debug, Default)]
-pub(crate) enum Outcome {
+pub(crate) enum Simulated {
     #[default]
-    None,
+    NotYet,
     /// This order of the events works.
     Order(Vec<Node>),
     /// It does not, and these are the reasons.
     Obstacles(Vec<Obstacle>),
 }
 
+/// What there was when the solver made a decision.
+#[derive(Clone, Copy)]
+struct Level {
+    rows: Raised,
+    edges: EdgeId,
+    seen: usize,
+}
+
 pub(crate) struct OrderTheory<'w, 't> {
     w: &'w Window<'t>,
-    /// Events, and then Z.
-    nodes: usize,
-    /// Chains of the window, and then that of Z.
-    k: usize,
-    rows: Vec<u32>,
+    /// The cut: a node behind all events, alone in a chain of its own.
+    z: Node,
+    z_chain: Chain,
+    rows: Rows,
     /// For each variable, the edge that its positive literal stands for; `None` for other variables.
-    edge_of: Vec<Option<(Node, Node)>>,
+    edge_of: IndexVec<Var, Option<(Node, Node)>>,
     /// Literals that hold once an event, by chain and place, comes before this node; sorted.
-    incoming: Vec<Vec<(u32, u32, Lit)>>,
+    incoming: IndexVec<Node, Vec<(Chain, Place, Lit)>>,
     fresh: Vec<Var>,
-    edges: Vec<Edge>,
-    /// Edges by chain of their target: (place of the target, index of the edge).
-    into_chain: Vec<Vec<(u32, u32)>>,
-    trail: Vec<(u32, u32)>,
-    levels: Vec<(usize, usize, usize)>,
+    edges: IndexVec<EdgeId, Edge>,
+    /// Edges by chain of their target: place of the target, and the edge.
+    into_chain: IndexVec<Chain, Vec<(Place, EdgeId)>>,
+    levels: Vec<Level>,
     /// How much of the solver's trail has been seen.
     seen: usize,
-    /// For each variable, how many edges there were when the theory propagated it.
-    when: Vec<u32>,
+    /// For each variable, the first edge that was not there when the theory propagated it.
+    when: IndexVec<Var, EdgeId>,
     explanation: Vec<Lit>,
     /// What has grown since literals were last looked at: node, chain, and from where to where.
-    grown: Vec<(Node, u32, Range<u32>)>,
-    scratch: Vec<u32>,
+    grown: Vec<(Node, Chain, Range<Place>)>,
+    scratch: Cut,
     simulator: Simulator,
-    /// In `values`: literals that choose a write for a read to see.
-    pub choices: Vec<(Lit, u32, Node)>,
-    pub outcome: Outcome,
+    /// In `values`: literals that choose what a read is to see.
+    pub choices: Vec<(Lit, Source, Node)>,
+    pub simulated: Simulated,
 }
 
 impl<'w, 't> OrderTheory<'w, 't> {
     pub(crate) fn new(w: &'w Window<'t>) -> Self {
-        let (n, chains) = (w.len(), w.chains);
-        let k = chains + 1;
-        let mut rows = vec![0; (n + 1) * k];
-        for node in 0..n {
-            rows[node * k..node * k + chains].copy_from_slice(w.past_of(node as u32));
-        }
-        rows[n * k + chains] = 1;
         OrderTheory {
             w,
-            nodes: n + 1,
-            k,
-            rows,
-            edge_of: Vec::new(),
-            incoming: vec![Vec::new(); n + 1],
+            z: w.chain_of.end(),
+            z_chain: w.chain.end(),
+            rows: w.past.with_cut(),
+            edge_of: IndexVec::default(),
+            incoming: IndexVec::repeat(Vec::new(), w.len() + 1),
             fresh: Vec::new(),
-            edges: Vec::new(),
-            into_chain: vec![Vec::new(); k],
-            trail: Vec::new(),
+            edges: IndexVec::default(),
+            into_chain: IndexVec::repeat(Vec::new(), w.chain.len() + 1),
             levels: Vec::new(),
             seen: 0,
-            when: Vec::new(),
+            when: IndexVec::default(),
             explanation: Vec::new(),
             grown: Vec::new(),
-            scratch: Vec::new(),
+            scratch: Cut::default(),
             simulator: Simulator::default(),
             choices: Vec::new(),
-            outcome: Outcome::None,
+            simulated: Simulated::NotYet,
         }
     }
 
     /// The node of the cut.
     pub(crate) fn z(&self) -> Node {
-        self.nodes as u32 - 1
+        self.z
     }
     /// The simulator, in the state of the last order that worked.
     pub(crate) fn simulator(&self) -> &Simulator {
@@ -101,15 +101,12 @@ impl<'w, 't> OrderTheory<'w, 't> {
 
     /// Lets `var` stand for `from` before `to` when true, and for the opposite when false.
     pub(crate) fn watch(&mut self, var: Var, from: Node, to: Node) {
-        let at = var.idx() as usize;
-        if self.edge_of.len() <= at {
-            self.edge_of.resize(at + 1, None);
-            self.when.resize(at + 1, 0);
-        }
-        self.edge_of[at] = Some((from, to));
+        self.edge_of.reach(var, None);
+        self.when.reach(var, EdgeId::new(0));
+        self.edge_of[var] = Some((from, to));
         for (before, after, holds) in [(from, to, true), (to, from, false)] {
-            let (chain, place) = (self.chain_of(before) as u32, self.place(before));
-            let literals = &mut self.incoming[after as usize];
+            let (chain, place) = (self.chain_of(before), self.place(before));
+            let literals = &mut self.incoming[after];
             let at = literals.partition_point(|&(c, p, _)| (c, p) < (chain, place));
             literals.insert(at, (chain, place, Lit::new(var, holds)));
         }
@@ -117,17 +114,17 @@ impl<'w, 't> OrderTheory<'w, 't> {
     }
 
     #[inline]
-    fn chain_of(&self, node: Node) -> usize {
-        if node == self.z() { self.k - 1 } else { self.w.chain_of[node as usize] as usize }
+    fn chain_of(&self, node: Node) -> Chain {
+        if node == self.z { self.z_chain } else { self.w.chain_of[node] }
     }
     #[inline]
-    fn place(&self, node: Node) -> u32 {
-        if node == self.z() { 0 } else { self.w.place[node as usize] }
+    fn place(&self, node: Node) -> Place {
+        if node == self.z { Place::START } else { self.w.place[node] }
     }
     /// Whether `before` comes before `after` in what is assigned so far.
     #[inline]
     pub(crate) fn is_before(&self, before: Node, after: Node) -> bool {
-        before != after && self.rows[after as usize * self.k + self.chain_of(before)] > self.place(before)
+        before != after && self.rows.at(after, self.chain_of(before)) > self.place(before)
     }
     /// Whether that holds in every reordering.
     pub(crate) fn is_hard(&self, before: Node, after: Node) -> bool {
@@ -139,40 +136,31 @@ impl<'w, 't> OrderTheory<'w, 't> {
     }
 
     fn edge(&self, lit: Lit) -> Option<(Node, Node)> {
-        let (from, to) = (*self.edge_of.get(lit.var().idx() as usize)?)?;
+        let (from, to) = (*self.edge_of.get(lit.var())?)?;
         Some(if lit.sign() { (from, to) } else { (to, from) })
     }
 
     fn insert(&mut self, from: Node, to: Node, lit: Lit) {
-        let k = self.k;
         let mut row = std::mem::take(&mut self.scratch);
-        row.clear();
-        row.extend_from_slice(&self.rows[from as usize * k..][..k]);
+        row.copy(self.rows.row(from));
         let (chain, place) = (self.chain_of(to), self.place(to));
-        self.into_chain[chain].push((place, self.edges.len() as u32));
-        self.edges.push(Edge { from, to, lit });
-        for t in 0..k {
-            let single = [self.z()];
-            let nodes: &[Node] = if t == k - 1 { &single } else { &self.w.chain[t] };
-            let start = if t == chain {
-                place as usize
+        let edge = self.edges.push(Edge { from, to, lit });
+        self.into_chain[chain].push((place, edge));
+        let single = [self.z];
+        for other in self.into_chain.ids() {
+            let nodes: &[Node] = if other == self.z_chain { &single } else { &self.w.chain[other] };
+            let start = if other == chain {
+                place.index()
             } else {
-                nodes.partition_point(|&n| self.rows[n as usize * k + chain] <= place)
+                nodes.partition_point(|&n| self.rows.at(n, chain) <= place)
             };
             for &node in &nodes[start..] {
-                let mut changed = false;
-                let watched = !self.incoming[node as usize].is_empty();
-                let start = node as usize * k;
-                for (u, (have, &value)) in self.rows[start..start + k].iter_mut().zip(&row).enumerate() {
-                    if *have < value {
-                        self.trail.push(((start + u) as u32, *have));
-                        if watched {
-                            self.grown.push((node, u as u32, *have..value));
-                        }
-                        *have = value;
-                        changed = true;
+                let watched = !self.incoming[node].is_empty();
+                let changed = self.rows.raise(node, &row, |chain, from, to| {
+                    if watched {
+                        self.grown.push((node, chain, from..to));
                     }
-                }
+                });
                 if !changed {
                     break;
                 }
@@ -181,48 +169,46 @@ impl<'w, 't> OrderTheory<'w, 't> {
         self.scratch = row;
     }
 
-    /// Literals of a path from `from` to `to` over the first `time` edges, into `explanation`.
-    fn explain(&mut self, from: Node, to: Node, time: usize) {
+    /// Literals of a path from `from` to `to` over the edges before `time`, into `explanation`.
+    fn explain(&mut self, from: Node, to: Node, time: EdgeId) {
         self.explanation.clear();
-        let k = self.k;
         let (chain, place) = (self.chain_of(from), self.place(from));
         // Backwards from `to`: what its past reaches without any edge, then over one edge, and so on.
-        let mut reached = vec![0u32; k];
-        let mut found: Vec<(u32, usize)> = Vec::new(); // Edge, and where in `found` the path goes on.
-        let mut base = vec![0u32; k];
+        let mut reached = Cut::empty(self.into_chain.len());
+        let mut found: Vec<(EdgeId, Option<usize>)> = Vec::new(); // Edge, and where in `found` the path goes on.
+        let mut base = reached.clone();
         let mut next = 0;
         let mut node = to;
-        let mut via = usize::MAX;
+        let mut via = None;
         loop {
-            base.fill(0);
-            if node == self.z() {
-                base[k - 1] = 1;
+            if node == self.z {
+                base.fill(Place::START);
+                base[self.z_chain] = Place::START.next();
             } else {
-                base[..k - 1].copy_from_slice(self.w.past_of(node));
+                base.copy(self.w.past_of(node));
+                base.push(Place::START);
             }
             if base[chain] > place {
                 break;
             }
-            for t in 0..k {
-                if base[t] > reached[t] {
-                    for &(at, edge) in &self.into_chain[t] {
-                        if at >= reached[t] && at < base[t] && (edge as usize) < time {
-                            found.push((edge, via));
-                        }
-                    }
-                    reached[t] = base[t];
+            for (other, edges) in self.into_chain.entries() {
+                let (from, to) = (reached[other], base[other]);
+                if to > from {
+                    let new = edges.iter().filter(|&&(at, edge)| at >= from && at < to && edge < time);
+                    found.extend(new.map(|&(_, edge)| (edge, via)));
+                    reached[other] = to;
                 }
             }
             let Some(&(edge, _)) = found.get(next) else {
                 debug_assert!(false, "an implied literal has a path");
                 return;
             };
-            node = self.edges[edge as usize].from;
-            via = next;
+            node = self.edges[edge].from;
+            via = Some(next);
             next += 1;
         }
-        while let Some(&(edge, onwards)) = found.get(via) {
-            self.explanation.push(self.edges[edge as usize].lit);
+        while let Some(&(edge, onwards)) = via.and_then(|via| found.get(via)) {
+            self.explanation.push(self.edges[edge].lit);
             via = onwards;
         }
     }
@@ -231,14 +217,14 @@ impl<'w, 't> OrderTheory<'w, 't> {
     fn propagate_grown(&mut self, acts: &mut TheoryArg<'_>) -> bool {
         let mut fine = true;
         'grown: for (node, chain, places) in self.grown.drain(..) {
-            let literals = &self.incoming[node as usize];
+            let literals = &self.incoming[node];
             let first = literals.partition_point(|&(c, p, _)| (c, p) < (chain, places.start));
             for &(c, place, lit) in &literals[first..] {
                 if c != chain || place >= places.end {
                     break;
                 }
                 if acts.value(lit.var()) == lbool::UNDEF {
-                    self.when[lit.var().idx() as usize] = self.edges.len() as u32;
+                    self.when[lit.var()] = self.edges.end();
                     if !acts.propagate(lit) {
                         fine = false;
                         break 'grown;
@@ -252,10 +238,10 @@ impl<'w, 't> OrderTheory<'w, 't> {
     /// Propagates new literals that hold already.
     fn propagate_fresh(&mut self, acts: &mut TheoryArg<'_>) -> bool {
         for var in std::mem::take(&mut self.fresh) {
-            let Some((from, to)) = self.edge_of[var.idx() as usize] else { continue };
+            let Some((from, to)) = self.edge_of[var] else { continue };
             let lit = Lit::new(var, self.is_before(from, to));
             if (lit.sign() || self.is_before(to, from)) && acts.value(var) == lbool::UNDEF {
-                self.when[var.idx() as usize] = self.edges.len() as u32;
+                self.when[var] = self.edges.end();
                 if !acts.propagate(lit) {
                     return false;
                 }
@@ -271,35 +257,35 @@ impl Theory for OrderTheory<'_, '_> {
         if !acts.is_ok() {
             return;
         }
-        let cut = self.rows[self.z() as usize * self.k..][..self.k - 1].to_vec();
+        let mut cut = Cut::default();
+        cut.copy(self.rows.row(self.z));
+        cut.pop(); // Its own chain.
         self.simulator.chosen.clear();
-        for &(lit, writer, read) in &self.choices {
+        for &(lit, source, read) in &self.choices {
             let value = acts.value(lit.var());
             if value == if lit.sign() { lbool::TRUE } else { lbool::FALSE } {
-                self.simulator.chosen.choose(self.w, read, writer);
+                self.simulator.chosen.choose(self.w, read, source);
             }
         }
-        let order = Order { rows: &self.rows, stride: self.k };
-        self.outcome = match self.simulator.run(self.w, &order, &vec![0; self.k - 1], &cut, true) {
-            Ok(()) => Outcome::Order(self.simulator.order().to_vec()),
-            Err(obstacles) => Outcome::Obstacles(obstacles.to_vec()),
+        self.simulated = match self.simulator.run(self.w, &self.rows, &self.w.nothing(), &cut, true) {
+            Ok(()) => Simulated::Order(self.simulator.order().to_vec()),
+            Err(obstacles) => Simulated::Obstacles(obstacles.to_vec()),
         };
     }
 
     fn create_level(&mut self) {
-        self.levels.push((self.trail.len(), self.edges.len(), self.seen));
+        let (rows, edges, seen) = (self.rows.raised(), self.edges.end(), self.seen);
+        self.levels.push(Level { rows, edges, seen });
     }
 
     fn pop_levels(&mut self, n: usize) {
         if n == 0 {
             return;
         }
-        let (trail, edges, seen) = self.levels[self.levels.len() - n];
+        let Level { rows, edges, seen } = self.levels[self.levels.len() - n];
         self.levels.truncate(self.levels.len() - n);
-        for (at, old) in self.trail.drain(trail..).rev() {
-            self.rows[at as usize] = old;
-        }
-        while self.edges.len() > edges {
+        self.rows.undo(rows);
+        while self.edges.end() > edges {
             if let Some(edge) = self.edges.pop() {
                 let chain = self.chain_of(edge.to);
                 self.into_chain[chain].pop();
@@ -325,7 +311,7 @@ impl Theory for OrderTheory<'_, '_> {
                 continue;
             }
             if self.is_before(to, from) {
-                self.explain(to, from, self.edges.len());
+                self.explain(to, from, self.edges.end());
                 let mut clause: Vec<Lit> = self.explanation.iter().map(|&l| !l).collect();
                 clause.push(!lit);
                 acts.raise_conflict(&clause, false);
@@ -340,7 +326,7 @@ impl Theory for OrderTheory<'_, '_> {
 
     fn explain_propagation(&mut self, p: Lit) -> &[Lit] {
         if let Some((from, to)) = self.edge(p) {
-            let time = self.when[p.var().idx() as usize] as usize;
+            let time = self.when[p.var()];
             self.explain(from, to, time);
         }
         &self.explanation

@@ -10,7 +10,7 @@
 use super::explore::Explorer;
 use super::plan::{Deed, Notified, Plan, Step, WHO};
 use super::{Bounds, Explored};
-use portent_order::{Model, Schedule};
+use portent_order::{Model, ReadRule, Recorded, Schedule};
 use portent_spec::Monitor;
 use portent_trace::{Batch, Event, EventId, EventSource, Mode, ObjectClass, Op, ThreadId, TraceError};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,7 +99,7 @@ pub fn follow(
 /// The plan as it grows.
 struct Follower {
     plan: Plan,
-    model: Model,
+    rule: ReadRule,
     /// Events of each thread so far, and those since its last step.
     events: Vec<u32>,
     idle: Vec<u32>,
@@ -126,7 +126,7 @@ impl Follower {
         let plan = Plan { sets: vec![Vec::new()], open_ended: true, ..Plan::default() };
         Follower {
             plan,
-            model,
+            rule: model.read_rule(Recorded::default()),
             events: Vec::new(),
             idle: Vec::new(),
             held: Vec::new(),
@@ -194,7 +194,7 @@ impl Follower {
         self.visible += u64::from(letter.is_some());
         let position = self.plan.end(t);
         let needs_from = self.plan.needs.len() as u32;
-        let memory = self.model == Model::Reads;
+        let memory = self.rule == ReadRule::ObservedWrite;
         if let Some(x) = event.op.variable().filter(|_| memory) {
             let variables = self.writes.len().max(x.index() + 1);
             self.writes.resize(variables, 0);

@@ -3,14 +3,15 @@
 //! One pass along the observed order, with a clock per thread of what causally came before (program order, tokens, kept
 //! reads, notifies): epochs of last accesses are compared with it, so no matrix of clocks is kept.
 
-use portent_order::Model;
+use portent_order::{Model, ReadRule, Recorded};
 use portent_trace::{EventId, LockId, Mode, Op, Trace};
 use rustc_hash::FxHashMap;
 
 /// Facts about the trace that all reductions need.
 pub(super) struct Facts<'t> {
     pub(super) trace: &'t Trace,
-    model: Model,
+    /// In `sync` or `reads`, which do not depend on what is recorded.
+    pub(super) rule: ReadRule,
     pub(super) program: Vec<Vec<EventId>>,
     /// Position of each event in its thread.
     pub(super) rank: Vec<u32>,
@@ -25,7 +26,7 @@ impl<'t> Facts<'t> {
     pub(super) fn new(trace: &'t Trace, model: Model) -> Self {
         let mut facts = Facts {
             trace,
-            model,
+            rule: model.read_rule(Recorded::default()),
             program: vec![Vec::new(); trace.threads()],
             rank: Vec::with_capacity(trace.len()),
             saw: vec![0; trace.len()],
@@ -62,7 +63,7 @@ impl<'t> Facts<'t> {
 
     /// The write that a kept read must see; `None` for other events, and for the initial value.
     pub(super) fn writer(&self, event: EventId) -> Option<EventId> {
-        let kept = self.model == Model::Reads && self.trace.op(event).reads();
+        let kept = self.rule == ReadRule::ObservedWrite && self.trace.op(event).reads();
         (kept && self.saw[event.index()] > 0).then(|| EventId::new(self.saw[event.index()] as usize - 1))
     }
 
@@ -227,7 +228,7 @@ impl Roles {
                 }
                 Op::Release(lock, mode) => held[t].retain(|h| *h != (lock, mode)),
                 Op::Busy(lock, _) => tried[lock.index()] = true,
-                Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) if facts.model == Model::Reads => {
+                Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) if facts.rule == ReadRule::ObservedWrite => {
                     let seen = &mut variables[x.index()];
                     seen.shared |= seen.thread.is_some_and(|other| other != t as u32);
                     seen.thread = Some(t as u32);
@@ -277,8 +278,8 @@ impl Roles {
     }
 
     /// No reduction: everything that can constrain does.
-    pub(super) fn everything(trace: &Trace, model: Model) -> Roles {
-        let role = if model == Model::Reads { Role::Tracked } else { Role::None };
+    pub(super) fn everything(trace: &Trace, rule: ReadRule) -> Roles {
+        let role = if rule == ReadRule::ObservedWrite { Role::Tracked } else { Role::None };
         let tried = trace.events().filter_map(|event| match event.op {
             Op::Busy(lock, _) => Some(lock.index()),
             _ => None,

@@ -60,7 +60,7 @@ pub(super) fn slice(trace: &Trace, model: Model, monitor: &mut dyn Monitor, deta
         letters.push(letter);
         if letter.is_some()
             && event.op.reads()
-            && model == Model::Reads
+            && facts.rule.frees_last_reads()
             && let (Some(x), Some(letter)) = (event.op.variable(), monitor.changed_letter(&event))
         {
             changed.insert(event.id, letter);
@@ -74,7 +74,7 @@ pub(super) fn slice(trace: &Trace, model: Model, monitor: &mut dyn Monitor, deta
         false => facts.past(&visible),
     };
     let roles = match detail {
-        Detail::Everything => Roles::everything(trace, model),
+        Detail::Everything => Roles::everything(trace, facts.rule),
         Detail::Sliced => Roles::of(&facts, &needed, &may_change),
     };
     let visible = visible.iter().filter(|seen| **seen).count() as u64;

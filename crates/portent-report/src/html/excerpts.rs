@@ -67,13 +67,12 @@ impl<'s> Excerpts<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use portent_testing::scratch::Scratch;
 
     #[test]
     fn stretches_that_touch_are_one_and_the_end_of_the_file_is_respected() {
-        let dir = tempfile::tempdir().unwrap();
-        let text: String = (1..=100).map(|n| format!("line {n}\n")).collect();
-        std::fs::write(dir.path().join("a.c"), text).unwrap();
-        let sources = Sources::below([dir.path().to_owned()]);
+        let scratch = Scratch::with("a.c", (1..=100).map(|n| format!("line {n}\n")).collect::<String>());
+        let sources = Sources::below([scratch.directory().to_owned()]);
         let mut excerpts = Excerpts::new(&sources);
         [5, 20, 70, 98, 4000].into_iter().for_each(|line| excerpts.want("a.c", line));
         excerpts.want("missing.c", 1);

@@ -4,6 +4,8 @@
 
 use crate::common;
 use portent_report::{Extras, html};
+use portent_testing::scratch::Scratch;
+use portent_testing::skipped;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -51,15 +53,14 @@ fn browser() -> Option<PathBuf> {
 /// Opens a page, does what `script` says, and returns what it said. `None` if there is no browser.
 fn visit(page: &str, script: &str) -> Option<String> {
     let Some(browser) = browser() else {
-        eprintln!("SKIPPED: no Chromium in PATH; the HTML page was not tried in a browser");
+        skipped("the HTML page in a browser", "no Chromium in PATH");
         return None;
     };
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("page.html");
+    let scratch = Scratch::new();
     let page = page.replacen("<head>", &format!("<head>{BEFORE}"), 1);
     let page = page.replacen("</body>", &format!("{}</body>", AFTER.replace("SCRIPT", script)), 1);
-    std::fs::write(&file, page).unwrap();
-    let dom = dump(&browser, dir.path(), &file);
+    scratch.write("page.html", page);
+    let dom = dump(&browser, scratch.directory(), &scratch.path("page.html"));
     let outcome = dom.split("<pre id=\"outcome\">").nth(1).and_then(|rest| rest.split("</pre>").next());
     Some(
         outcome

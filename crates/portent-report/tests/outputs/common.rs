@@ -49,24 +49,3 @@ pub(crate) fn replayed(report: &Report) -> Extras {
     let unseen = Replayed { runs: 3, hits: 0, diverged, ..Default::default() };
     Extras { round: Some(2), replays: [(id("race"), seen), (id("deadlock"), unseen)].into(), ..Extras::default() }
 }
-
-/// Every trace of the corpus, with its name.
-pub(crate) fn corpus() -> Vec<(String, String)> {
-    #[derive(serde::Deserialize)]
-    struct Entry {
-        trace: String,
-    }
-    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
-    let mut entries: Vec<(String, String)> = std::fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            let text = std::fs::read_to_string(&path).unwrap();
-            let entry: Entry = toml::from_str(&text).unwrap();
-            (path.file_stem().unwrap().to_string_lossy().into_owned(), entry.trace)
-        })
-        .collect();
-    entries.sort();
-    assert!(entries.len() > 50);
-    entries
-}

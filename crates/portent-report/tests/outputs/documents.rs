@@ -1,8 +1,9 @@
 //! What machines read: JSON and SARIF against their schemas, JUnit as XML.
 
-use crate::common::{corpus, replayed, report, shop, shop_report};
+use crate::common::{replayed, report, shop, shop_report};
 use jsonschema::Validator;
 use portent_report::{Extras, Report, json, junit, sarif};
+use portent_testing::corpus::{Case, cases};
 use serde_json::{Value, json};
 
 /// Our own schema, made strict: a field that the documentation does not know is an error here, though not for readers.
@@ -40,8 +41,11 @@ fn validate(schema: &Validator, text: &str, what: &str) -> Value {
 
 /// Reports of every shape: predicted, replayed, filtered, with nothing, with plain numbers as locations.
 fn reports() -> Vec<(String, Report)> {
-    let mut reports: Vec<(String, Report)> =
-        corpus().into_iter().map(|(name, trace)| (name.clone(), report(&name, &trace, &Extras::default()))).collect();
+    let of_case = |case: Case| {
+        let report = report(&case.name, &case.text, &Extras::default());
+        (case.name, report)
+    };
+    let mut reports: Vec<(String, Report)> = cases().into_iter().map(of_case).collect();
     reports.push(("shop".into(), shop_report()));
     reports.push(("replayed shop".into(), report("shop.std", &shop(), &replayed(&shop_report()))));
     reports.push(("nothing".into(), report("quiet.std", "T1|w(x)|1\n", &Extras::default())));

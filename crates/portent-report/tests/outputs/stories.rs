@@ -1,11 +1,12 @@
 //! The story of a finding in the terminal.
 
-use crate::common::{corpus, replayed, report, shop, shop_report};
+use crate::common::{replayed, report, shop, shop_report};
 use insta::assert_snapshot;
 use portent_order::Model;
 use portent_predict::{Control, Options, predict};
 use portent_report::text::{Look, page};
 use portent_report::{Extras, Settings, Verdict};
+use portent_testing::corpus;
 use portent_trace::Trace;
 
 #[test]
@@ -31,14 +32,14 @@ fn a_narrow_terminal_gets_one_order_below_the_other() {
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
-    for (name, trace) in corpus() {
+    for case in corpus::cases() {
         for width in [60, 80, 100, 120, 200] {
-            let report = report(&name, &trace, &Extras::default());
+            let report = report(&case.name, &case.text, &Extras::default());
             let text = page(&report, &Look { width, ..Look::default() });
             // Headings, places and the list of reads are never wrapped: they are looked for.
             let wide = text.lines().filter(|line| line.contains(['│', '┼', '⋮']) || line.starts_with("           "));
             for line in wide {
-                assert!(line.chars().count() <= width, "{name} at {width}: {line}");
+                assert!(line.chars().count() <= width, "{} at {width}: {line}", case.name);
             }
         }
     }

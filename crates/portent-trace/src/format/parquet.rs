@@ -39,6 +39,8 @@ pub struct ParquetWriter<W: Write + Send> {
     rows: Rows,
     /// Rows in whole groups.
     written: u64,
+    /// Events whose call stack has no column.
+    without_stack: u64,
 }
 
 /// The rows of the group that fills. Strings are shared: one allocation per name and group.
@@ -75,7 +77,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let out = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(failed)?;
-        Ok(Self { out, rows: Rows::default(), written: 0 })
+        Ok(Self { out, rows: Rows::default(), written: 0, without_stack: 0 })
     }
 
     /// Writes the events of a batch.
@@ -86,14 +88,16 @@ impl<W: Write + Send> ParquetWriter<W> {
                 self.flush_group()?;
             }
         }
+        self.without_stack += batch.stacks().count();
         Ok(())
     }
 
-    /// Ends the file. Every event has its row, so there is nothing to say.
+    /// Ends the file, and says what was dropped. Every event has its row.
     pub fn finish(mut self) -> Result<Vec<String>, TraceError> {
         self.flush_group()?;
         self.out.close().map_err(failed)?;
-        Ok(Vec::new())
+        let note = format!("{} events written without their call stack", self.without_stack);
+        Ok(if self.without_stack > 0 { vec![note] } else { Vec::new() })
     }
 
     fn flush_group(&mut self) -> Result<(), TraceError> {

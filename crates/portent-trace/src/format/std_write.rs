@@ -43,6 +43,7 @@ impl<W: Write> StdWriter<W> {
         for event in batch.iter() {
             self.write_event(names, event)?;
         }
+        self.note_many("events written without their call stack", batch.stacks().count());
         Ok(())
     }
 
@@ -53,7 +54,12 @@ impl<W: Write> StdWriter<W> {
     }
 
     fn note(&mut self, what: impl Into<String>) {
-        *self.notes.entry(what.into()).or_default() += 1;
+        self.note_many(what, 1);
+    }
+    fn note_many(&mut self, what: impl Into<String>, count: u64) {
+        if count > 0 {
+            *self.notes.entry(what.into()).or_default() += count;
+        }
     }
 
     fn write_event(&mut self, names: &Names, event: InputEvent) -> Result<(), TraceError> {

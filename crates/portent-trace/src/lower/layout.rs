@@ -7,6 +7,7 @@
 use crate::error::{Position, Problem, TraceError};
 use crate::ids::{Id, VarId};
 use crate::names::{ByteRange, Names, ObjectClass};
+use crate::objects::{ObjectName, byte_range_text};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -101,11 +102,12 @@ impl Layout {
         }
         let part = self.parts[id.index()];
         let name = names.name(ObjectClass::Variable, part.variable);
-        if part.whole {
-            name.into()
-        } else {
-            format!("{name}[{}..{}]", part.offset, part.offset + u64::from(part.len)).into()
-        }
+        if part.whole { name.into() } else { byte_range_text(name, part.offset, part.len).into() }
+    }
+    /// What the variable that contains a kernel variable stands for.
+    pub(crate) fn part_object<'a>(&self, names: &'a Names, id: VarId) -> ObjectName<'a> {
+        let variable = if self.is_identity() { id.0 } else { self.parts[id.index()].variable };
+        names.object(ObjectClass::Variable, variable)
     }
 }
 

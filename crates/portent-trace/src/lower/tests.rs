@@ -3,7 +3,7 @@
 use crate::generate::{Config, Generator};
 use crate::{Batch, Event, Layout, Lowering};
 use crate::{
-    ByteRange, InputBatch, InputEvent, InputOp, InputSource, LocId, Progress, ReadOrder, ThreadId, WriteOrder,
+    ByteRange, EventList, InputBatch, InputEvent, InputOp, InputSource, LocId, ReadOrder, ThreadId, WriteOrder,
 };
 use crate::{Malformed, Mode, Names, Op, Position, Problem, Reach, Trace, TraceError};
 
@@ -339,30 +339,7 @@ fn departures_need_their_arrival() {
     assert!(matches!(offence("T|arr(b) U|dep(b)").0, Malformed::DepartWithoutArrive { .. }));
 }
 
-/// Input events made in memory.
-struct Made {
-    names: Names,
-    events: Vec<InputEvent>,
-}
-
-impl InputSource for Made {
-    fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
-        batch.restart(0, crate::BatchPlace::Memory);
-        self.events.drain(..).for_each(|event| batch.push(event));
-        Ok(!batch.is_empty())
-    }
-    fn names(&self) -> &Names {
-        &self.names
-    }
-    fn take_names(&mut self) -> Names {
-        std::mem::take(&mut self.names)
-    }
-    fn progress(&self) -> Progress {
-        Progress { done: 0, total: None }
-    }
-}
-
-fn overlapping(events: &[(InputOp, u32, Option<i64>)]) -> Made {
+fn overlapping(events: &[(InputOp, u32, Option<i64>)]) -> EventList {
     let mut names = Names::default();
     names.intern(crate::ObjectClass::Thread, b"T").unwrap();
     names.intern_range(b"word", ByteRange { region: 0, start: 64, len: 4 }).unwrap();
@@ -370,7 +347,7 @@ fn overlapping(events: &[(InputOp, u32, Option<i64>)]) -> Made {
     let loc = LocId::from_number(1).unwrap();
     let events =
         events.iter().map(|&(op, object, value)| InputEvent { thread: ThreadId::new(0), op, object, value, loc });
-    Made { names, events: events.collect() }
+    EventList::new(names, events.collect())
 }
 
 #[test]
@@ -402,9 +379,14 @@ fn events_that_name_nothing_defined_are_refused() {
     let mut source = overlapping(&[(InputOp::Acquire, 5, None)]);
     let found = Trace::from_input(&mut source).unwrap_err();
     assert!(matches!(found.problem, Problem::Malformed(Malformed::Undefined { what: "lock", id: 5 })), "{found}");
-    let mut source = overlapping(&[(InputOp::Branch, 0, None)]);
-    source.events[0].thread = ThreadId::new(9);
-    let found = Trace::from_input(&mut source).unwrap_err();
+    let nobody = InputEvent {
+        thread: ThreadId::new(9),
+        op: InputOp::Branch,
+        object: 0,
+        value: None,
+        loc: LocId::from_number(1).unwrap(),
+    };
+    let found = Trace::from_input(&mut EventList::new(Names::default(), vec![nobody])).unwrap_err();
     assert!(matches!(found.problem, Problem::Malformed(Malformed::Undefined { what: "thread", id: 9 })), "{found}");
 }
 

@@ -3,7 +3,7 @@
 //! State: one [`ThreadCount`] per thread, one [`Sharing`] and a few counters per lock and per variable, one bit per
 //! location. Counters of one object have 32 bits because no trace has more events than that.
 
-use super::{Accesses, BUSIEST, Blocks, LockStats, OpCount, Stats, Summary, ThreadStats, VariableStats};
+use super::{Accesses, BUSIEST, Blocks, LockStats, OpCount, StackStats, Stats, Summary, ThreadStats, VariableStats};
 use crate::event::{Mode, Op};
 use crate::ids::{LocId, ThreadId, VarId};
 use crate::input::{InputBatch, InputOp};
@@ -122,6 +122,7 @@ pub(super) struct Counts {
     locations: Locations,
     nesting: Vec<u64>,
     blocks: Blocks,
+    with_stack: u64,
     /// The thread of the last event, and how many events it has done in a row.
     run: Option<(ThreadId, u64)>,
     switches: u64,
@@ -141,6 +142,7 @@ impl Default for Counts {
             locations: Locations::default(),
             nesting: Vec::new(),
             blocks: Blocks::default(),
+            with_stack: 0,
             run: None,
             switches: 0,
             runs: Vec::new(),
@@ -155,9 +157,21 @@ fn slot<T: Clone + Default>(table: &mut Vec<T>, index: usize) -> &mut T {
     &mut table[index]
 }
 
+fn stacks(names: &Names, events: u64) -> Option<StackStats> {
+    let stacks = names.stacks();
+    // A stack comes after the one that it was called from.
+    let mut depths: Vec<u64> = Vec::with_capacity(stacks.len());
+    for stack in stacks.ids() {
+        depths.push(1 + stacks.parent(stack).map_or(0, |parent| depths[parent.index()]));
+    }
+    let deepest = depths.iter().copied().max()?;
+    Some(StackStats { count: depths.len() as u64, deepest, events })
+}
+
 impl Counts {
     /// Counts a batch that was lowered without offence.
     pub(super) fn add(&mut self, names: &Names, input: &InputBatch, kernel: &Batch) {
+        self.with_stack += input.stacks().count();
         let threads = names.count(ObjectClass::Thread);
         if self.threads.len() < threads {
             self.threads.resize(threads, ThreadCount::default());
@@ -304,6 +318,7 @@ impl Counts {
             read_write_pairs: self.variables.iter().fold(0, |sum: u64, count| sum.saturating_add(count.pairs())),
             nesting: self.nesting,
             blocks: self.blocks,
+            stacks: stacks(names, self.with_stack),
             switches: self.switches,
             runs: self.runs,
             summary,

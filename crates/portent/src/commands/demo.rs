@@ -5,12 +5,16 @@
 mod programs;
 
 use super::{cc, check, print, print_as_it_is};
-use crate::args::{Arguments, CheckArgs, Command, DemoArgs};
+use crate::args::DemoArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::counted;
 use crate::terminal;
-use clap::Parser;
+use portent_explore::{Options, Properties};
+use portent_native::record::NativeProgram;
+use portent_native::run::examine;
+use portent_native::run::launch::Invocation;
+use portent_predict::BugKind;
 use portent_report::text::{self, Look};
 use portent_report::words::wrapped;
 use portent_report::{Report, Story, Tsan, html};
@@ -110,7 +114,7 @@ fn one(number: usize, program: &Program, look: &Look, keep: bool) -> Result<Row,
         std::fs::write(SPEC, text).map_err(|error| TraceError::whole(error).in_input(SPEC))?;
     }
     cc::build(&source, name)?;
-    let (mut report, failed) = check::silently(&check_args(&binary, spec)?)?;
+    let (mut report, failed) = checked(&binary, spec)?;
     if keep {
         let page = html::page(&report).map_err(std::io::Error::from)?;
         let path = format!("{name}.html");
@@ -133,14 +137,19 @@ fn one(number: usize, program: &Program, look: &Look, keep: bool) -> Result<Row,
     Ok(row)
 }
 
-/// The command that is run, as if it had been typed.
-fn check_args(binary: &str, spec: Option<&str>) -> Result<CheckArgs, Failure> {
-    let words =
-        ["portent", "check"].into_iter().chain(spec.into_iter().flat_map(|spec| ["--spec", spec])).chain([binary]);
-    match Arguments::try_parse_from(words).map(|arguments| arguments.command) {
-        Ok(Command::Check(args)) => Ok(*args),
-        _ => Err(Failure::usage("the demo's own command line does not parse", "this is a bug in portent: report it")),
-    }
+/// What `portent check` finds in a program, whose output goes nowhere; and whether the recorded run itself failed.
+fn checked(binary: &str, spec: Option<&str>) -> Result<(Report, bool), Failure> {
+    let path = examine::find(binary.as_ref(), &std::env::current_dir().unwrap_or_default())?;
+    let nature = examine::examine(&path)?;
+    let mut invocation = Invocation::here(path, vec![binary.into()])?;
+    invocation.silent = true;
+    let program = NativeProgram::new(invocation, nature);
+    let mut options =
+        Options { properties: spec.map(|spec| Properties::read(Path::new(spec))).transpose()?, ..Options::default() };
+    options.search.jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    options.search.kinds = BugKind::ALL.into_iter().chain(spec.map(|_| BugKind::Property)).collect();
+    let (report, exploration) = check::check(&program, &options, &check::beside(&program), binary.to_owned(), &[])?;
+    Ok((report, exploration.failed))
 }
 
 fn narrower(look: &Look) -> Look {

@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 #[cfg(target_os = "linux")]
 pub(crate) mod demo;
+mod drawing;
 pub(crate) mod generate;
 pub(crate) mod knobs;
 pub(crate) mod man;
@@ -21,19 +22,4 @@ pub(crate) mod stats;
 mod stats_text;
 pub(crate) mod validate;
 
-use crate::failure::Failure;
-use crate::terminal::printable;
-use std::io::Write;
-
-/// Writes results to standard output.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    print_as_it_is(&printable(text))
-}
-
-/// Writes results that may hold colours, and names only as [`printable`] text, to standard output.
-pub(crate) fn print_as_it_is(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
-}
+pub(crate) use crate::terminal::{print, print_as_it_is};

@@ -6,12 +6,10 @@ use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::terminal::{self, Bar, Unit};
 use crate::traces;
-use portent_native::convert::{self, Converted};
-use portent_native::record::recording::Recording;
+use portent_explore::{Plan, Policy};
+use portent_native::record::{Finished, NativeProgram, Recorded};
 use portent_native::run::examine::{self, Nature};
-use portent_native::run::launch::{self, Outcome, Target};
-use portent_native::run::log_file::LogFile;
-use portent_runtime::plan::{Plan, policy};
+use portent_native::run::launch::{self, Invocation};
 use portent_trace::Layout;
 use portent_trace::format::{Dialect, Format, RECORDING, TraceSink};
 use std::ffi::OsString;
@@ -37,24 +35,18 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
         );
         terminal::message("warning", &text);
     }
-    let target = Target::here(path, args.program.clone())?;
-    let plan = Plan { policy: policy_code(args.sched), seed: args.seed, ..Plan::default() };
-    let outcome = launch::run(&target, &plan)?;
-    let log = LogFile::open(&outcome.log())?;
-    if !log.is_claimed() {
-        return Err(examine::not_instrumented(&target.program, nature).into());
-    }
+    let program = NativeProgram::new(Invocation::here(path, args.program.clone())?, nature);
+    let finished = program.start(&Plan { policy: policy(args.sched), seed: args.seed, ..Plan::default() })?;
     let started = Instant::now();
-    let converted = write(&log, &target, &plan, &outcome, &output)?;
-    let summary = Summary { output: &output, outcome: &outcome, log: &log, converted: &converted };
+    let recorded = write(&finished, &output)?;
+    let summary = Summary { output: &output, finished: &finished, converted: &recorded.converted };
     for (label, text) in record_text::lines(&summary, started.elapsed()) {
         terminal::message(label, &text);
     }
-    let deadlock = converted.deadlock.is_some();
-    let status = outcome.status;
+    let status = finished.ended.status;
     // The recording, which can be large, goes away before this process does.
-    drop((log, outcome));
-    if deadlock {
+    drop(finished);
+    if recorded.converted.deadlock.is_some() {
         return Ok(ExitCode::Findings);
     }
     if let Some(signal) = status.signal() {
@@ -63,12 +55,12 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Program(status.code().unwrap_or(1) as u8))
 }
 
-fn policy_code(name: Option<PolicyName>) -> u64 {
+fn policy(name: Option<PolicyName>) -> Policy {
     match name {
-        None => policy::STAY,
-        Some(PolicyName::Rr) => policy::ROUND_ROBIN,
-        Some(PolicyName::Random) => policy::RANDOM,
-        Some(PolicyName::Pct) => policy::PCT,
+        None => Policy::Stay,
+        Some(PolicyName::Rr) => Policy::RoundRobin,
+        Some(PolicyName::Random) => Policy::Random,
+        Some(PolicyName::Pct) => Policy::Pct,
     }
 }
 
@@ -95,13 +87,12 @@ fn create(output: &Path) -> Result<Box<dyn TraceSink>, Failure> {
 }
 
 /// Turns the recording into a trace that says how it was made.
-fn write(log: &LogFile, target: &Target, plan: &Plan, outcome: &Outcome, output: &Path) -> Result<Converted, Failure> {
+fn write(finished: &Finished<'_>, output: &Path) -> Result<Recorded, Failure> {
     let mut bar = Bar::new(format!("writing {}", output.display()), Unit::Bytes);
     let mut sink = create(output)?;
-    let converted = convert::convert(log, &target.directory, &mut *sink, |progress| bar.update(progress))?;
+    let recorded = finished.write(&mut *sink, |progress| bar.update(progress))?;
     drop(bar);
-    let recording = Recording::new(target, plan, outcome, &converted);
-    sink.attach(RECORDING, &recording.to_json()?)?;
+    sink.attach(RECORDING, &recorded.recording.to_json()?)?;
     sink.finish()?;
-    Ok(converted)
+    Ok(recorded)
 }

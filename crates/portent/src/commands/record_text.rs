@@ -1,10 +1,10 @@
 //! What `portent record` says when the program has ended.
 
 use crate::figures::{count, counted};
-use portent_native::convert::Converted;
-use portent_native::run::launch::Outcome;
-use portent_native::run::log_file::LogFile;
+use portent_native::convert::{Converted, Odd};
+use portent_native::record::Finished;
 use portent_runtime::log::message;
+use portent_trace::Names;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::Duration;
@@ -12,14 +12,13 @@ use std::time::Duration;
 /// All that there is to tell.
 pub(super) struct Summary<'a> {
     pub(super) output: &'a Path,
-    pub(super) outcome: &'a Outcome,
-    pub(super) log: &'a LogFile,
+    pub(super) finished: &'a Finished<'a>,
     pub(super) converted: &'a Converted,
 }
 
 /// Messages, each with its label: what was recorded, what happened, what is missing.
 pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'static str, String)> {
-    let Summary { output, outcome, log, converted } = *summary;
+    let Summary { output, finished: Finished { ended, log, .. }, converted } = *summary;
     let survey = &converted.survey;
     let mut lines = vec![(
         "recorded",
@@ -30,11 +29,11 @@ pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'stati
             counted(survey.threads.len() as u64, "thread"),
             switches(log.header().switches),
             size(output, survey.events),
-            outcome.elapsed.as_secs_f64(),
+            ended.elapsed.as_secs_f64(),
             converting.as_secs_f64(),
         ),
     )];
-    lines.extend(happened(converted, outcome.status.signal()));
+    lines.extend(happened(converted, ended.status.signal()));
     if let Some(damage) = survey.damage {
         let text = format!(
             "the recording is damaged at byte {}: {}; the {} before it are in the trace",
@@ -52,15 +51,22 @@ pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'stati
         let events = counted(log.header().unrecorded.into(), "event");
         lines.push(("warning", format!("{events} are missing: their place in the trace is not known")));
     }
-    if outcome.randomised {
+    if ended.randomised {
         let text = "address randomisation could not be switched off: a replay may see other addresses";
         lines.push(("warning", text.into()));
     }
-    lines.extend(converted.oddities.lines(&converted.names));
+    lines.extend(converted.oddities.iter().map(|odd| told(&odd, &converted.names)));
     if survey.threads.len() == 1 && survey.events > 0 {
         lines.push(("note", "only one thread ran: there is nothing to predict from this trace".into()));
     }
     lines
+}
+
+/// Something that the recording says and the trace cannot.
+fn told(odd: &Odd, names: &Names) -> (&'static str, String) {
+    let label = if odd.is_harmless { "note" } else { "warning" };
+    let first = if odd.count == 1 { "" } else { "first " };
+    (label, format!("{} {}; {first}at {}", count(odd.count), odd.text, names.location(odd.at)))
 }
 
 /// What happened to the program: deadlocks, assertions, signals, and what the runtime had to say.

@@ -5,16 +5,13 @@ use crate::args::{DebuggerName, ReplayArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::{count, counted};
-use crate::terminal;
-use portent_native::record::recording::Recording;
-use portent_native::replay::finding::Findings;
-use portent_native::replay::schedule::{Schedule, ScheduleGoal};
-use portent_native::replay::{Replay, Run, Script, Wanted};
+use crate::{reports, terminal};
+use portent_explore::Run;
+use portent_explore::replay::{Findings, Replay, Schedule, ScheduleGoal, Script, Wanted};
+use portent_native::record::{NativeProgram, Recording};
 use portent_native::run::examine;
-use portent_native::run::launch::Target;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Replays, and says what was seen.
@@ -25,24 +22,17 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
             "only traces that `portent record` wrote can be replayed",
         ));
     };
-    let original = Run::load(&args.trace)?;
+    let original = recording.run(&args.trace)?;
     let (name, schedule, wanted) = what(args, &original)?;
-    let target = target(args, &recording)?;
+    let program = program(args, &recording)?;
     if args.program.is_empty() {
         for (path, why) in recording.changed() {
             terminal::message("warning", &format!("{} {why}: the replay may take another path", path.display()));
         }
     }
     let limit = args.debugger.is_none().then(|| Duration::from_secs_f64(args.timeout));
-    let script = Script {
-        recording: &recording,
-        original: &original,
-        target,
-        schedule,
-        wanted,
-        limit,
-        trap: args.debugger.is_some(),
-    };
+    let script =
+        Script { program: &program, original: &original, schedule, wanted, limit, silent: args.times.get() > 1 };
     let mut tally = Tally::default();
     for _ in 0..args.times.get() {
         tally.add(script.run()?);
@@ -60,7 +50,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
 /// What to replay: its name, its schedule, and what is to be seen.
 fn what(args: &ReplayArgs, original: &Run) -> Result<(String, Schedule, Wanted), Failure> {
     if let Some(id) = &args.finding {
-        let path = args.findings.clone().unwrap_or_else(|| beside(&args.trace));
+        let path = args.findings.clone().unwrap_or_else(|| reports::findings_beside(&args.trace));
         let (schedule, wanted) = Findings::load(&path)?.get(id)?.script(original)?;
         return Ok((id.clone(), schedule, wanted));
     }
@@ -79,19 +69,14 @@ fn what(args: &ReplayArgs, original: &Run) -> Result<(String, Schedule, Wanted),
     Ok(("the recorded schedule".into(), original.schedule(), Wanted::Same))
 }
 
-/// Where the findings of a trace are, unless said otherwise.
-pub(crate) fn beside(trace: &Path) -> PathBuf {
-    trace.with_extension("findings.json")
-}
-
-fn target(args: &ReplayArgs, recording: &Recording) -> Result<Target, Failure> {
-    let mut target = recording.target();
+/// The program, as it was recorded or as the command line says.
+fn program(args: &ReplayArgs, recording: &Recording) -> Result<NativeProgram, Failure> {
+    let mut invocation = recording.invocation();
     if let Some(program) = args.program.first() {
-        target.program = examine::find(program, &std::env::current_dir().unwrap_or_default())?;
-        target.arguments = args.program.clone();
+        invocation.program = examine::find(program, &std::env::current_dir().unwrap_or_default())?;
+        invocation.arguments = args.program.clone();
     }
-    examine::examine(&target.program)?;
-    target.silent = args.times.get() > 1;
+    let nature = examine::examine(&invocation.program)?;
     if let Some(DebuggerName::Gdb) = args.debugger {
         let words = [
             "gdb",
@@ -104,13 +89,13 @@ fn target(args: &ReplayArgs, recording: &Recording) -> Result<Target, Failure> {
             "run",
             "--args",
         ];
-        target.wrapper = words.map(OsString::from).to_vec();
+        invocation.wrapper = words.map(OsString::from).to_vec();
         terminal::message(
             "gdb",
             "stops where the schedule ends; `thread apply all backtrace` shows where every thread is",
         );
     }
-    Ok(target)
+    Ok(NativeProgram { invocation, nature, trap: args.debugger.is_some() })
 }
 
 /// What several replays showed.

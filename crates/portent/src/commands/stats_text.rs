@@ -52,6 +52,10 @@ fn overview(name: &str, stats: &Stats) -> String {
         let longest = counted(stats.blocks.longest, "event");
         fact("blocks", format!("{} atomic, the longest of {longest}", count(stats.blocks.count)));
     }
+    if let Some(stacks) = &stats.stacks {
+        let (deepest, events) = (counted(stacks.deepest, "call"), counted(stacks.events, "event"));
+        fact("stacks", format!("{} of up to {deepest}, known for {events}", count(stacks.count)));
+    }
     fact("locations", count(stats.locations));
     fact("pairs", format!("{} of a read and a write it did not see", count(stats.read_write_pairs)));
     let mean = summary.events as f64 / (stats.switches + 1) as f64;

@@ -1,60 +1,61 @@
 //! `convert`: between formats, and what truncated or damaged files leave.
 
-use crate::{BANK, Place, read};
+use crate::{BANK, Session};
 use insta::assert_snapshot;
+use portent_testing::scratch::Scratch;
 
 #[test]
 fn text_survives_the_way_to_portent_and_back() {
-    let place = Place::with("bank.std", BANK);
-    assert_snapshot!("convert", place.session("convert bank.std bank.portent"));
-    place.ok("convert bank.portent back.std");
-    assert_eq!(read(&place.path("back.std")), BANK);
-    assert_eq!(place.ok("convert bank.portent -"), BANK);
+    let scratch = Scratch::with("bank.std", BANK);
+    assert_snapshot!("convert", scratch.session("convert bank.std bank.portent"));
+    scratch.ok("convert bank.portent back.std");
+    assert_eq!(scratch.read("back.std"), BANK);
+    assert_eq!(scratch.ok("convert bank.portent -"), BANK);
 }
 
 #[test]
 fn rapid_gets_what_it_accepts_and_the_rest_is_named() {
-    let place = Place::with("bank.std", BANK);
-    assert_snapshot!("convert_rapid", place.session("convert --rapid bank.std -"));
-    assert_snapshot!("convert_rapid_portent", place.session("convert --rapid bank.std bank.portent"));
+    let scratch = Scratch::with("bank.std", BANK);
+    assert_snapshot!("convert_rapid", scratch.session("convert --rapid bank.std -"));
+    assert_snapshot!("convert_rapid_portent", scratch.session("convert --rapid bank.std bank.portent"));
 }
 
 #[test]
 fn the_format_can_be_forced_whatever_the_ending() {
-    let place = Place::with("bank.std", BANK);
-    place.ok("convert --format std bank.std bank.log");
-    assert_eq!(read(&place.path("bank.log")), BANK);
-    place.ok("convert --format portent bank.std bank.bin");
-    assert!(place.ok("validate bank.bin").starts_with("bank.bin: well formed: 15 events"), "recognised by contents");
+    let scratch = Scratch::with("bank.std", BANK);
+    scratch.ok("convert --format std bank.std bank.log");
+    assert_eq!(scratch.read("bank.log"), BANK);
+    scratch.ok("convert --format portent bank.std bank.bin");
+    assert!(scratch.ok("validate bank.bin").starts_with("bank.bin: well formed: 15 events"), "recognised by contents");
 }
 
 #[test]
 fn a_trace_may_be_converted_onto_itself() {
-    let place = Place::with("bank.std", BANK);
-    place.ok("convert bank.std bank.std");
-    assert_eq!(read(&place.path("bank.std")), BANK);
+    let scratch = Scratch::with("bank.std", BANK);
+    scratch.ok("convert bank.std bank.std");
+    assert_eq!(scratch.read("bank.std"), BANK);
 }
 
 /// A .portent file with several chunks, cut off inside a late one.
-fn truncated() -> Place {
-    let place = Place::new();
-    place.ok("gen --events 60000 --seed 3 -o whole.portent");
-    let whole = std::fs::read(place.path("whole.portent")).unwrap();
-    place.and("cut.portent", &whole[..whole.len() * 3 / 4])
+fn truncated() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.ok("gen --events 60000 --seed 3 -o whole.portent");
+    let whole = std::fs::read(scratch.path("whole.portent")).unwrap();
+    scratch.and("cut.portent", &whole[..whole.len() * 3 / 4])
 }
 
 #[test]
 fn a_truncated_file_is_refused_by_validate_and_recovered_by_the_others() {
-    let place = truncated();
-    let refused = place.session("validate cut.portent");
+    let scratch = truncated();
+    let refused = scratch.session("validate cut.portent");
     assert!(refused.contains("error: cut.portent: ") && refused.contains("byte"), "{refused}");
     assert!(refused.ends_with("--- exit 2\n"), "{refused}");
     for line in ["stats cut.portent", "convert cut.portent rest.portent"] {
-        let recovered = place.session(line);
+        let recovered = scratch.session(line);
         assert!(recovered.contains("warning: cut.portent: "), "{recovered}");
         assert!(recovered.ends_with("--- exit 0\n"), "{recovered}");
     }
-    place.ok("validate rest.portent");
+    scratch.ok("validate rest.portent");
     insta::with_settings!({filters => vec![(r"\d+ (bytes|events)", "N $1"), (r"byte \d+", "byte N")]}, {
         assert_snapshot!("validate_truncated", refused);
     });
@@ -62,32 +63,32 @@ fn a_truncated_file_is_refused_by_validate_and_recovered_by_the_others() {
 
 #[test]
 fn a_damaged_chunk_stops_convert_unless_it_is_to_salvage() {
-    let place = Place::new();
-    place.ok("gen --events 60000 --seed 3 -o whole.portent");
-    let mut bytes = std::fs::read(place.path("whole.portent")).unwrap();
+    let scratch = Scratch::new();
+    scratch.ok("gen --events 60000 --seed 3 -o whole.portent");
+    let mut bytes = std::fs::read(scratch.path("whole.portent")).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x55;
-    let place = place.and("damaged.portent", bytes);
-    let refused = place.session("convert damaged.portent rest.portent");
+    let scratch = scratch.and("damaged.portent", bytes);
+    let refused = scratch.session("convert damaged.portent rest.portent");
     assert!(refused.ends_with("--- exit 2\n") && refused.contains("--salvage"), "{refused}");
-    assert!(!place.path("rest.portent").exists());
-    let salvaged = place.session("convert --salvage damaged.portent rest.portent");
+    assert!(!scratch.path("rest.portent").exists());
+    let salvaged = scratch.session("convert --salvage damaged.portent rest.portent");
     assert!(salvaged.contains("warning: ") && salvaged.ends_with("--- exit 0\n"), "{salvaged}");
 }
 
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_can_be_written_but_not_read() {
-    let place = Place::with("bank.std", BANK);
-    place.ok("convert bank.std bank.parquet");
-    assert!(std::fs::read(place.path("bank.parquet")).unwrap().starts_with(b"PAR1"));
-    assert_snapshot!("parquet_read", place.session("stats bank.parquet"));
+    let scratch = Scratch::with("bank.std", BANK);
+    scratch.ok("convert bank.std bank.parquet");
+    assert!(std::fs::read(scratch.path("bank.parquet")).unwrap().starts_with(b"PAR1"));
+    assert_snapshot!("parquet_read", scratch.session("stats bank.parquet"));
 }
 
 #[cfg(not(feature = "parquet"))]
 #[test]
 fn a_build_without_parquet_says_so() {
-    let place = Place::with("bank.std", BANK);
-    assert_snapshot!("parquet_not_built", place.session("convert bank.std bank.parquet"));
-    assert!(!place.path("bank.parquet").exists());
+    let scratch = Scratch::with("bank.std", BANK);
+    assert_snapshot!("parquet_not_built", scratch.session("convert bank.std bank.parquet"));
+    assert!(!scratch.path("bank.parquet").exists());
 }

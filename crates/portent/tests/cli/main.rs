@@ -11,8 +11,11 @@ mod record;
 mod spec;
 mod streams;
 
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+use portent_testing::command::{Finished, Input, LIMIT, Portent, run};
+use portent_testing::scratch::Scratch;
+use std::process::Command;
+
+const PORTENT: Portent = Portent::new(env!("CARGO_BIN_EXE_portent"), env!("CARGO_TARGET_TMPDIR"));
 
 /// A run of a bank with two locks, stopped in the middle.
 const BANK: &str = "\
@@ -33,55 +36,44 @@ B|r.acq(balance)|bank.c:23|5
 B|begin(audit)|bank.c:24
 ";
 
-/// A directory to run the command in, so that every path it prints is a short relative one.
-struct Place {
-    dir: TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        Self { dir: TempDir::new().unwrap() }
-    }
-    fn with(name: &str, contents: impl AsRef<[u8]>) -> Self {
-        Self::new().and(name, contents)
-    }
-    fn and(self, name: &str, contents: impl AsRef<[u8]>) -> Self {
-        std::fs::write(self.path(name), contents).unwrap();
-        self
-    }
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-    fn command(&self, line: &str) -> assert_cmd::Command {
-        let mut command = assert_cmd::cargo::cargo_bin_cmd!("portent");
-        command.current_dir(self.dir.path()).env_remove("COLUMNS").env("NO_COLOR", "1");
-        command.args(line.split_whitespace());
-        command
-    }
+/// Lines of the command in a directory of its own, so that every path it prints is a short relative one.
+trait Session {
+    /// The command with the words of a line.
+    fn portent(&self, line: &str) -> Command;
+    /// Runs a command line.
+    fn run(&self, line: &str, stdin: &[u8]) -> Finished;
     /// Runs a command line and shows all that a user and a script would see of it.
     fn session(&self, line: &str) -> String {
         self.session_with(line, "")
     }
-    fn session_with(&self, line: &str, stdin: impl Into<Vec<u8>>) -> String {
-        let output = self.command(line).write_stdin(stdin).output().unwrap();
-        let mut text = format!("$ portent {line}\n{}", String::from_utf8(output.stdout).unwrap());
-        if !output.stderr.is_empty() {
-            text.push_str(&format!("--- stderr\n{}", String::from_utf8(output.stderr).unwrap()));
+    fn session_with(&self, line: &str, stdin: impl AsRef<[u8]>) -> String {
+        let finished = self.run(line, stdin.as_ref());
+        let mut text = format!("$ portent {line}\n{}", finished.out());
+        if !finished.stderr.is_empty() {
+            text.push_str(&format!("--- stderr\n{}", finished.stderr));
         }
-        match output.status.code() {
-            Some(code) => text.push_str(&format!("--- exit {code}\n")),
-            None => text.push_str(&format!("--- {}\n", output.status)),
-        }
+        text.push_str(&format!("--- {}\n", finished.ending()));
         text
+    }
+    /// The exit status of a command line.
+    fn status(&self, line: &str) -> Option<i32> {
+        self.run(line, b"").code()
     }
     /// Runs a command line that must succeed; its standard output.
     fn ok(&self, line: &str) -> String {
-        let output = self.command(line).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        let finished = self.run(line, b"");
+        assert!(finished.exited_with(0), "{}", finished.describe());
+        finished.out()
     }
 }
 
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap()
+impl Session for Scratch {
+    fn portent(&self, line: &str) -> Command {
+        let mut command = PORTENT.command();
+        command.current_dir(self.directory()).args(line.split_whitespace());
+        command
+    }
+    fn run(&self, line: &str, stdin: &[u8]) -> Finished {
+        run(&mut self.portent(line), self.directory(), Input::Pipe(stdin), LIMIT)
+    }
 }

@@ -1,7 +1,8 @@
 //! `predict`: findings as text and as JSON, exit statuses, and what it says when it could not look at everything.
 
-use crate::Place;
+use crate::Session;
 use insta::{Settings, assert_snapshot};
+use portent_testing::scratch::Scratch;
 use serde_json::Value;
 
 /// One bug of every kind: a race on `hits`, a split update of `balance`, a lock cycle, a lost wake-up.
@@ -41,18 +42,18 @@ fn redacted() -> Settings {
 
 #[test]
 fn findings_as_text() {
-    let place = Place::with("shop.std", SHOP);
-    assert_snapshot!("predict_text", place.session("predict shop.std"));
-    assert_snapshot!("predict_sync_atomicity", place.session("predict shop.std --model sync --kind atomicity"));
+    let scratch = Scratch::with("shop.std", SHOP);
+    assert_snapshot!("predict_text", scratch.session("predict shop.std"));
+    assert_snapshot!("predict_sync_atomicity", scratch.session("predict shop.std --model sync --kind atomicity"));
 }
 
 #[test]
 fn findings_as_json() {
-    let place = Place::with("shop.std", SHOP);
-    assert_snapshot!("predict_json", place.session("predict shop.std --kind race,deadlock --json -"));
-    let text = place.session("predict shop.std --json out.json");
+    let scratch = Scratch::with("shop.std", SHOP);
+    assert_snapshot!("predict_json", scratch.session("predict shop.std --kind race,deadlock --json -"));
+    let text = scratch.session("predict shop.std --json out.json");
     assert!(text.ends_with("--- exit 1\n") && text.contains("race: 1 finding"), "{text}");
-    let document: Value = serde_json::from_str(&crate::read(&place.path("out.json"))).unwrap();
+    let document: Value = serde_json::from_str(&scratch.read("out.json")).unwrap();
     assert_eq!(document["schema"], 1);
     assert_eq!(document["trace"]["events"], 24);
     for finding in document["findings"].as_array().unwrap() {
@@ -67,68 +68,65 @@ fn findings_as_json() {
 
 #[test]
 fn the_same_bytes_whatever_the_number_of_jobs() {
-    let place = Place::new();
-    place.ok("gen --seed 3 --events 4000 --threads 6 --variables 80 --locks 5 -o run.portent");
-    let one = place.session("predict run.portent --window 300 --json - --jobs 1");
-    let two = place.session("predict run.portent --window 300 --json - --jobs 3");
+    let scratch = Scratch::new();
+    scratch.ok("gen --seed 3 --events 4000 --threads 6 --variables 80 --locks 5 -o run.portent");
+    let one = scratch.session("predict run.portent --window 300 --json - --jobs 1");
+    let two = scratch.session("predict run.portent --window 300 --json - --jobs 3");
     assert_eq!(one.replace("--jobs 1", ""), two.replace("--jobs 3", ""));
     assert!(one.contains("\"kind\": \"race\""));
 }
 
 #[test]
 fn nothing_found_is_status_0_and_bad_input_status_2() {
-    let place = Place::with("quiet.std", "T1|acq(l)|1\nT1|w(x)|2\nT1|rel(l)|3\n").and("bad.std", "T1|rel(l)|1\n");
-    assert_snapshot!("predict_nothing", place.session("predict quiet.std"));
-    assert_snapshot!("predict_malformed", place.session("predict bad.std"));
-    assert_eq!(place.command("predict nowhere.std").output().unwrap().status.code(), Some(2));
-    assert_eq!(place.command("predict quiet.std --window 1").output().unwrap().status.code(), Some(2));
-    assert_eq!(place.command("predict quiet.std --kind race,typo").output().unwrap().status.code(), Some(2));
-    assert_eq!(place.command("predict quiet.std --budget -1").output().unwrap().status.code(), Some(2));
+    let scratch = Scratch::with("quiet.std", "T1|acq(l)|1\nT1|w(x)|2\nT1|rel(l)|3\n").and("bad.std", "T1|rel(l)|1\n");
+    assert_snapshot!("predict_nothing", scratch.session("predict quiet.std"));
+    assert_snapshot!("predict_malformed", scratch.session("predict bad.std"));
+    assert_eq!(scratch.status("predict nowhere.std"), Some(2));
+    assert_eq!(scratch.status("predict quiet.std --window 1"), Some(2));
+    assert_eq!(scratch.status("predict quiet.std --kind race,typo"), Some(2));
+    assert_eq!(scratch.status("predict quiet.std --budget -1"), Some(2));
 }
 
 #[test]
 fn an_incomplete_search_is_said_and_strict_makes_it_a_failure() {
     // T2 must give L1 back before T0 can come to its read, and then be stopped before its write: more than four events.
     let far = "T1|r(v2)|1\nT2|acq(L1)|2\nT2|r(v2)|3\nT2|acq(L2)|4\nT2|w(v0)|5\nT2|rel(L1)|6\nT0|acq(L1)|7\nT0|rel(L1)|8\nT0|r(v0)|9\n";
-    let place = Place::with("far.std", far).and("shop.std", SHOP);
+    let scratch = Scratch::with("far.std", far).and("shop.std", SHOP);
     let predict = "predict far.std --kind race --window 4 --reach 4";
-    assert_snapshot!("predict_window", place.session(predict));
-    assert_snapshot!("predict_strict", place.session(&format!("{predict} --strict")));
-    assert_snapshot!("predict_budget", place.session("predict shop.std --budget 0"));
+    assert_snapshot!("predict_window", scratch.session(predict));
+    assert_snapshot!("predict_strict", scratch.session(&format!("{predict} --strict")));
+    assert_snapshot!("predict_budget", scratch.session("predict shop.std --budget 0"));
 }
 
 #[test]
 fn a_race_is_found_however_far_apart_its_accesses_are() {
     let far = format!("T1|w(x)|1\n{}T2|w(x)|2\n", "T3|branch|3\n".repeat(10));
-    let place = Place::with("far.std", far);
-    assert_snapshot!("predict_far", place.session("predict far.std --kind race --window 4"));
+    let scratch = Scratch::with("far.std", far);
+    assert_snapshot!("predict_far", scratch.session("predict far.std --kind race --window 4"));
 }
 
 #[test]
 fn what_it_cost() {
-    let place = Place::with("shop.std", SHOP);
-    redacted().bind(|| assert_snapshot!("predict_stats", place.session("predict shop.std --kind deadlock --stats")));
+    let scratch = Scratch::with("shop.std", SHOP);
+    redacted().bind(|| assert_snapshot!("predict_stats", scratch.session("predict shop.std --kind deadlock --stats")));
 }
 
 #[test]
 fn a_happens_before_detector_for_comparison() {
     let hidden = "T1|w(x)|1\nT1|acq(l)|2\nT1|rel(l)|3\nT2|acq(l)|4\nT2|rel(l)|5\nT2|w(x)|6\nT3|w(x)|7\n";
-    let place = Place::with("hidden.std", hidden);
-    assert_snapshot!("predict_hb", place.session("predict hidden.std --engine hb"));
-    assert_snapshot!("predict_beyond_hb", place.session("predict hidden.std --kind race"));
-    assert_eq!(
-        place.command("predict hidden.std --engine hb --kind deadlock").output().unwrap().status.code(),
-        Some(2)
-    );
+    let scratch = Scratch::with("hidden.std", hidden);
+    assert_snapshot!("predict_hb", scratch.session("predict hidden.std --engine hb"));
+    assert_snapshot!("predict_beyond_hb", scratch.session("predict hidden.std --kind race"));
+    assert_eq!(scratch.status("predict hidden.std --engine hb --kind deadlock"), Some(2));
 }
 
 /// A flag that is set twice: the reader may well have seen the first, which leaves its access unordered with the second.
 #[test]
 fn equal_values_let_a_read_see_another_write() {
     let twice = "T1|w(flag)|1|1\nT1|w(x)|2|7\nT1|w(flag)|3|1\nT2|r(flag)|4|1\nT2|r(x)|5|7\n";
-    let place = Place::with("twice.std", twice);
+    let scratch = Scratch::with("twice.std", twice);
     let races = |model: &str| {
-        let session = place.session(&format!("predict twice.std --kind race --model {model} --json -"));
+        let session = scratch.session(&format!("predict twice.std --kind race --model {model} --json -"));
         let json: Value =
             serde_json::from_str(&session[session.find('{').unwrap()..=session.rfind('}').unwrap()]).unwrap();
         let findings = json["findings"].as_array().unwrap().iter();
@@ -142,69 +140,72 @@ fn equal_values_let_a_read_see_another_write() {
 
 #[test]
 fn every_report_is_written_where_it_was_asked_for() {
-    let place = Place::with("shop.std", SHOP);
-    let text = place.session("predict shop.std --json a.json --sarif a.sarif --junit a.xml --html a.html");
+    let scratch = Scratch::with("shop.std", SHOP);
+    let text = scratch.session("predict shop.std --json a.json --sarif a.sarif --junit a.xml --html a.html");
     assert!(text.contains("data race on hits") && text.ends_with("--- exit 1\n"), "{text}");
-    let read = |name: &str| crate::read(&place.path(name));
+    let read = |name: &str| scratch.read(name);
     let sarif: Value = serde_json::from_str(&read("a.sarif")).unwrap();
     assert_eq!(sarif["version"], "2.1.0");
     assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 7);
     assert!(read("a.xml").starts_with("<?xml version=\"1.0\"") && read("a.xml").contains("failures=\"7\""));
     assert!(read("a.html").starts_with("<!doctype html>") && read("a.html").contains("Portent: shop.std"));
     for (option, start) in [("--sarif -", "{"), ("--junit -", "<?xml"), ("--html -", "<!doctype")] {
-        let output = place.command(&format!("predict shop.std {option}")).output().unwrap();
-        assert!(String::from_utf8(output.stdout).unwrap().starts_with(start), "{option}");
+        let printed = scratch.run(&format!("predict shop.std {option}"), b"").out();
+        assert!(printed.starts_with(start), "{option}");
     }
-    assert_snapshot!("predict_two_on_stdout", place.session("predict shop.std --json - --sarif -"));
-    assert_snapshot!("predict_unwritable", place.session("predict shop.std --kind race --html nowhere/a.html"));
+    assert_snapshot!("predict_two_on_stdout", scratch.session("predict shop.std --json - --sarif -"));
+    assert_snapshot!("predict_unwritable", scratch.session("predict shop.std --kind race --html nowhere/a.html"));
 }
 
 #[test]
 fn source_is_found_in_the_working_directory_and_below_the_named_ones() {
     let source: String = (1..=50).map(|n| format!("    hits = {n}; /* line {n} */\n")).collect();
-    let place = Place::with("shop.std", SHOP).and("shop.c", &source);
-    let text = place.session("predict shop.std --kind race");
+    let scratch = Scratch::with("shop.std", SHOP).and("shop.c", &source);
+    let text = scratch.session("predict shop.std --kind race");
     assert!(text.contains("      18 │     hits = 18; /* line 18 */\n         │     ^^^^\n"), "{text}");
-    let elsewhere = Place::with("shop.std", SHOP);
+    let elsewhere = Scratch::with("shop.std", SHOP);
     assert!(!elsewhere.session("predict shop.std --kind race").contains("line 18"));
-    let named = format!("predict shop.std --kind race --source {}", place.dir.path().display());
+    let named = format!("predict shop.std --kind race --source {}", scratch.directory().display());
     assert!(elsewhere.session(&named).contains("line 18"));
 }
 
 #[test]
 fn suppressed_findings_do_not_count_and_useless_rules_are_pointed_out() {
     let rules = "# known\nkind=race object=hits\nkind=race file=other.c\n";
-    let place = Place::with("shop.std", SHOP).and("rules", rules).and("bad", "kind=race\n\nrace hits\n");
-    assert_snapshot!("predict_suppressed", place.session("predict shop.std --kind race --suppress rules"));
-    assert_snapshot!("predict_bad_rule", place.session("predict shop.std --suppress bad"));
-    assert_snapshot!("predict_no_rules", place.session("predict shop.std --suppress nowhere"));
+    let scratch = Scratch::with("shop.std", SHOP).and("rules", rules).and("bad", "kind=race\n\nrace hits\n");
+    assert_snapshot!("predict_suppressed", scratch.session("predict shop.std --kind race --suppress rules"));
+    assert_snapshot!("predict_bad_rule", scratch.session("predict shop.std --suppress bad"));
+    assert_snapshot!("predict_no_rules", scratch.session("predict shop.std --suppress nowhere"));
 }
 
 #[test]
 fn a_baseline_leaves_what_is_new() {
-    let place = Place::with("shop.std", SHOP).and("bad.json", "{\"schema\": 9}");
-    place.session("predict shop.std --kind race,deadlock --json old.json");
-    let text = place.session("predict shop.std --kind race,deadlock,atomicity --baseline old.json");
+    let scratch = Scratch::with("shop.std", SHOP).and("bad.json", "{\"schema\": 9}");
+    scratch.session("predict shop.std --kind race,deadlock --json old.json");
+    let text = scratch.session("predict shop.std --kind race,deadlock,atomicity --baseline old.json");
     assert!(text.contains("known from the baseline: 3 findings\n--- exit 1"), "{text}");
     assert!(text.contains("atomicity violation on balance") && !text.contains("data race on hits"), "{text}");
-    assert_snapshot!("predict_nothing_new", place.session("predict shop.std --kind race,deadlock --baseline old.json"));
-    assert_snapshot!("predict_bad_baseline", place.session("predict shop.std --baseline bad.json"));
+    assert_snapshot!(
+        "predict_nothing_new",
+        scratch.session("predict shop.std --kind race,deadlock --baseline old.json")
+    );
+    assert_snapshot!("predict_bad_baseline", scratch.session("predict shop.std --baseline bad.json"));
 }
 
 #[test]
 fn names_in_findings_cannot_drive_the_terminal() {
-    let place = Place::with("evil.std", "T\x1b[2J|w(x\x07)|a\u{9b}\nT2|w(x\x07)|2\n");
+    let scratch = Scratch::with("evil.std", "T\x1b[2J|w(x\x07)|a\u{9b}\nT2|w(x\x07)|2\n");
     for line in ["predict evil.std", "predict evil.std --json -"] {
-        assert!(!place.session(line).contains(['\x1b', '\x07', '\u{9b}']), "{line}");
+        assert!(!scratch.session(line).contains(['\x1b', '\x07', '\u{9b}']), "{line}");
     }
 }
 
 #[test]
 fn what_validate_takes_predict_takes() {
-    let place = Place::with("crossing.std", "T0|begin(b)|1\nT0|call(f)|2\nT0|call(g)|3\nT0|end(b)|4\n")
+    let scratch = Scratch::with("crossing.std", "T0|begin(b)|1\nT0|call(f)|2\nT0|call(g)|3\nT0|end(b)|4\n")
         .and("update.std", "T3|r(z)|1|0\nT1|u(z)|2|1\n#!= (add r0 1)\n")
         .and("end.std", "T0|call(f)|1\nT0|end(b)|2\n");
-    place.ok("gen --preset daisy -o daisy.portent");
+    scratch.ok("gen --preset daisy -o daisy.portent");
     let traces = [("crossing.std", false), ("update.std", false), ("daisy.portent", false), ("end.std", true)];
     for (name, refused) in traces {
         let lines = [
@@ -213,7 +214,7 @@ fn what_validate_takes_predict_takes() {
             format!("predict {name} --kind deadlock --model values"),
         ];
         for line in lines {
-            let said = place.session(&line);
+            let said = scratch.session(&line);
             assert_eq!(said.ends_with("--- exit 2\n"), refused, "{line}: {said}");
         }
     }

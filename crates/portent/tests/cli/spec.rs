@@ -1,7 +1,8 @@
 //! Properties: what `--spec` finds, says and refuses.
 
-use super::{Place, read};
+use crate::Session;
 use insta::assert_snapshot;
+use portent_testing::scratch::Scratch;
 use serde_json::Value;
 
 const LANDING: &str = "\
@@ -12,16 +13,16 @@ T1|w(landing)|plane.c:11|1
 ";
 const PERMIT: &str = "property landing_needs_permit: always (landing == 1 -> prev permit == 1)\n";
 
-fn landing(spec: &str) -> Place {
-    Place::with("landing.std", LANDING).and("landing.spec", spec)
+fn landing(spec: &str) -> Scratch {
+    Scratch::with("landing.std", LANDING).and("landing.spec", spec)
 }
 
 #[test]
 fn a_violation_is_told_in_words() {
-    let place = landing(PERMIT);
+    let scratch = landing(PERMIT);
     let line = "predict landing.std --spec landing.spec --kind property --json a.json --sarif a.sarif --junit a.xml --html a.html";
-    assert_snapshot!("spec_violation", place.session(line));
-    let json: Value = serde_json::from_str(&read(&place.path("a.json"))).unwrap();
+    assert_snapshot!("spec_violation", scratch.session(line));
+    let json: Value = serde_json::from_str(&scratch.read("a.json")).unwrap();
     let finding = &json["findings"][0];
     assert_eq!((&finding["kind"], &finding["object"]), (&"property".into(), &"landing_needs_permit".into()));
     assert_eq!(finding["places"][0]["role"], "violation");
@@ -32,23 +33,24 @@ fn a_violation_is_told_in_words() {
         serde_json::from_str(include_str!("../../../../docs/src/reference/findings.schema.json")).unwrap();
     let kinds = &schema["definitions"]["place"]["properties"]["role"]["enum"];
     assert!(kinds.as_array().unwrap().contains(&finding["places"][0]["role"]));
-    let sarif: Value = serde_json::from_str(&read(&place.path("a.sarif"))).unwrap();
+    let sarif: Value = serde_json::from_str(&scratch.read("a.sarif")).unwrap();
     assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "property");
-    assert!(read(&place.path("a.xml")).contains("portent.property"));
-    assert!(read(&place.path("a.html")).contains("landing_needs_permit"));
+    assert!(scratch.read("a.xml").contains("portent.property"));
+    assert!(scratch.read("a.html").contains("landing_needs_permit"));
 }
 
 #[test]
 fn what_holds_what_is_incomplete_and_what_is_not_known_is_said() {
-    let place = landing("initial permit = 0\nproperty small: always permit <= 1\n");
-    assert_snapshot!("spec_holds", place.session("predict landing.std --spec landing.spec --kind property"));
-    let place = landing(PERMIT);
+    let scratch = landing("initial permit = 0\nproperty small: always permit <= 1\n");
+    assert_snapshot!("spec_holds", scratch.session("predict landing.std --spec landing.spec --kind property"));
+    let scratch = landing(PERMIT);
     assert_snapshot!(
         "spec_narrow",
-        place.session("predict landing.std --spec landing.spec --kind property --width 1 --strict")
+        scratch.session("predict landing.std --spec landing.spec --kind property --width 1 --strict")
     );
-    let place = Place::with("a.std", "T1|w(x)|a.c:1\nT2|w(y)|a.c:2|1\n").and("a.spec", "property p: always x == 0\n");
-    assert_snapshot!("spec_unknown", place.session("predict a.std --spec a.spec --kind property"));
+    let scratch =
+        Scratch::with("a.std", "T1|w(x)|a.c:1\nT2|w(y)|a.c:2|1\n").and("a.spec", "property p: always x == 0\n");
+    assert_snapshot!("spec_unknown", scratch.session("predict a.std --spec a.spec --kind property"));
 }
 
 #[test]
@@ -70,28 +72,28 @@ fn mistakes_are_pointed_at() {
 #[test]
 fn a_property_held_of_a_read_that_another_finding_said_could_see_the_initial_value() {
     let spec = "initial x = 0\nproperty a: always (read(x) -> x != 0)\nproperty b: always (read(x) -> x >= 0)\n";
-    let place = Place::with("prop.std", "T1|w(x)|1|1\nT2|r(x)|2|1\n").and("prop.spec", spec);
-    let said = place.session("predict prop.std --spec prop.spec --dot a.dot --json a.json");
+    let scratch = Scratch::with("prop.std", "T1|w(x)|1|1\nT2|r(x)|2|1\n").and("prop.spec", spec);
+    let said = scratch.session("predict prop.std --spec prop.spec --dot a.dot --json a.json");
     assert!(said.contains("T2 can read the initial value"), "{said}");
     assert!(said.contains("property a: can be broken"), "{said}");
     let holds =
         "property b: holds in all 2 reorderings in which every read but a thread's last one keeps its writer (4 cuts";
     assert!(said.contains(holds), "{said}");
-    assert!(read(&place.path("a.dot")).contains("T2: read x (another write)\", color=red"));
-    let json: Value = serde_json::from_str(&read(&place.path("a.json"))).unwrap();
+    assert!(scratch.read("a.dot").contains("T2: read x (another write)\", color=red"));
+    let json: Value = serde_json::from_str(&scratch.read("a.json")).unwrap();
     let of_a = json["findings"].as_array().unwrap().iter().find(|finding| finding["kind"] == "property").unwrap();
     assert_eq!(of_a["witness"]["steps"], serde_json::json!([["T2", 1]]));
 }
 
 #[test]
 fn the_lattice_is_drawn_if_it_is_small() {
-    let place = landing(PERMIT);
-    place.session("predict landing.std --spec landing.spec --kind property --dot a.dot --svg a.svg");
-    assert_snapshot!("spec_dot", read(&place.path("a.dot")));
-    assert!(read(&place.path("a.svg")).starts_with("<svg "));
+    let scratch = landing(PERMIT);
+    scratch.session("predict landing.std --spec landing.spec --kind property --dot a.dot --svg a.svg");
+    assert_snapshot!("spec_dot", scratch.read("a.dot"));
+    assert!(scratch.read("a.svg").starts_with("<svg "));
     let long: String = (0..40).flat_map(|i| [format!("T1|w(x)|1|{i}\n"), format!("T2|w(y)|2|{i}\n")]).collect();
-    let place = Place::with("long.std", long).and("p.spec", "property p: always x < 100\n");
-    let said = place.session("predict long.std --spec p.spec --kind property --svg a.svg");
+    let scratch = Scratch::with("long.std", long).and("p.spec", "property p: always x < 100\n");
+    let said = scratch.session("predict long.std --spec p.spec --kind property --svg a.svg");
     assert!(said.contains("too many to draw") && said.ends_with("--- exit 2\n"), "{said}");
 }
 

@@ -1,23 +1,23 @@
 //! Pipes: a reader that goes away, and a line without end.
 
-use crate::{BANK, Place};
+use crate::{BANK, Session};
+use portent_testing::scratch::Scratch;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-fn portent(place: &Place, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_portent"));
-    command.current_dir(place.dir.path()).args(line.split_whitespace());
+fn piped(scratch: &Scratch, line: &str) -> Command {
+    let mut command = scratch.portent(line);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 #[test]
 fn a_reader_that_goes_away_ends_the_command_quietly() {
-    let place = Place::with("bank.std", BANK);
+    let scratch = Scratch::with("bank.std", BANK);
     let long: String = (0..200_000).map(|i| format!("T1|w(x)|{i}\n")).collect();
-    std::fs::write(place.path("long.std"), long).unwrap();
+    scratch.write("long.std", long);
     for line in ["convert long.std -", "stats bank.std", "gen --events 1000000 --seed 1"] {
-        let mut child = portent(&place, line).spawn().unwrap();
+        let mut child = piped(&scratch, line).spawn().unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -27,9 +27,9 @@ fn a_reader_that_goes_away_ends_the_command_quietly() {
 
 #[test]
 fn a_line_of_a_gigabyte_is_an_error_at_once() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     for command in ["validate -", "stats -", "convert - -"] {
-        let mut child = portent(&place, command).spawn().unwrap();
+        let mut child = piped(&scratch, command).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let block = vec![b'x'; 1 << 20];
         let written = (0..1024).take_while(|_| stdin.write_all(&block).is_ok()).count();
@@ -48,7 +48,7 @@ fn a_line_of_a_gigabyte_is_an_error_at_once() {
 
 #[test]
 fn nothing_but_results_goes_to_standard_output_and_no_bar_to_a_pipe() {
-    let place = Place::with("bank.std", BANK);
-    let output = portent(&place, "stats bank.std").stdin(Stdio::null()).output().unwrap();
+    let scratch = Scratch::with("bank.std", BANK);
+    let output = piped(&scratch, "stats bank.std").stdin(Stdio::null()).output().unwrap();
     assert!(output.stderr.is_empty());
 }

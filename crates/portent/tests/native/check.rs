@@ -1,16 +1,12 @@
 //! Comparing what a program did, natively, recorded or replayed, with what its comments say.
 
-use crate::build::{Built, portent};
-use crate::program::{Ending, Output, Program, matches};
-use crate::run::{Outcome, run};
-use crate::trace::{self, Contents};
+use crate::PORTENT;
+use portent_testing::command::{Finished, Input, LIMIT, NOTHING, run};
+use portent_testing::programs::{Built, Contents, Ending, Output, Program, matches, read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-
-/// No recording or replay of a test program takes longer on a busy machine.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 type Result<T = ()> = std::result::Result<T, String>;
 
@@ -26,52 +22,52 @@ pub(crate) fn natively(program: &Program, built: &Built, directory: &Path) -> Re
     let limit = if deadlocks { Duration::from_secs(1) } else { LIMIT };
     let mut command = Command::new(&built.binary);
     command.args(arguments(program, built));
-    let outcome = run(&mut command, directory, &program.stdin, limit);
+    let finished = run(&mut command, directory, Input::File(program.stdin.as_bytes()), limit);
     if !deadlocks {
-        ended(program, &outcome)?;
-    } else if outcome.status.is_some() {
-        return Err(format!("should hang natively\n{}", outcome.describe()));
+        ended(program, &finished)?;
+    } else if finished.status.is_some() {
+        return Err(format!("should hang natively\n{}", finished.describe()));
     }
-    printed(program, &outcome)
+    printed(program, &finished)
 }
 
 /// Records a program into a new trace of this name, and compares everything that users see.
 pub(crate) fn record(program: &Program, built: &Built, directory: &Path, options: &[&str]) -> Result<Recorded> {
     let trace = directory.join("run.portent");
-    let mut command = portent();
+    let mut command = PORTENT.command();
     command.arg("record").arg("-o").arg(&trace).args(options).arg("--").arg(&built.binary);
     command.args(arguments(program, built));
-    let outcome = run(&mut command, directory, &program.stdin, LIMIT);
+    let finished = run(&mut command, directory, Input::File(program.stdin.as_bytes()), LIMIT);
     if program.instrumented {
-        ended(program, &outcome)?;
-    } else if !outcome.exited_with(2) {
-        return Err(format!("expected exit 2, because nothing was recorded\n{}", outcome.describe()));
+        ended(program, &finished)?;
+    } else if !finished.exited_with(2) {
+        return Err(format!("expected exit 2, because nothing was recorded\n{}", finished.describe()));
     }
-    printed(program, &outcome)?;
-    if let Some(text) = program.messages.iter().find(|text| !outcome.stderr.contains(*text)) {
-        return Err(format!("Portent should have said \"{text}\"\n{}", outcome.describe()));
+    printed(program, &finished)?;
+    if let Some(text) = program.messages.iter().find(|text| !finished.stderr.contains(*text)) {
+        return Err(format!("Portent should have said \"{text}\"\n{}", finished.describe()));
     }
-    Ok(Recorded { trace, outcome })
+    Ok(Recorded { trace, finished })
 }
 
 /// A recorded run.
 pub(crate) struct Recorded {
     pub(crate) trace: PathBuf,
-    pub(crate) outcome: Outcome,
+    pub(crate) finished: Finished,
 }
 
 impl Recorded {
     /// The trace is well formed.
     pub(crate) fn validate(&self) -> Result {
         let directory = self.trace.parent().expect("a trace lies in a directory");
-        let outcome = run(portent().arg("validate").arg(&self.trace), directory, "", LIMIT);
-        let good = outcome.exited_with(0);
-        good.then_some(()).ok_or_else(|| format!("the trace is not well formed\n{}", outcome.describe()))
+        let finished = run(PORTENT.command().arg("validate").arg(&self.trace), directory, NOTHING, LIMIT);
+        let good = finished.exited_with(0);
+        good.then_some(()).ok_or_else(|| format!("the trace is not well formed\n{}", finished.describe()))
     }
 
     /// The trace holds what the program's comments say.
     pub(crate) fn holds(&self, program: &Program) -> Result<Contents> {
-        let contents = trace::read(&self.trace)?;
+        let contents = read(&self.trace)?;
         let (ops, threads) = (contents.ops(), contents.threads());
         let mut wrong = Vec::new();
         if let Some(expected) = program.threads
@@ -96,16 +92,21 @@ impl Recorded {
     /// The recorded schedule makes the program do the same again, event for event and byte for byte.
     pub(crate) fn replay(&self, program: &Program) -> Result {
         let directory = self.trace.parent().expect("a trace lies in a directory");
-        let outcome = run(portent().arg("replay").arg(&self.trace), directory, &program.stdin, LIMIT);
-        if !outcome.exited_with(0) {
-            return Err(format!("the replay is not the recorded run\n{}", outcome.describe()));
+        let finished = run(
+            PORTENT.command().arg("replay").arg(&self.trace),
+            directory,
+            Input::File(program.stdin.as_bytes()),
+            LIMIT,
+        );
+        if !finished.exited_with(0) {
+            return Err(format!("the replay is not the recorded run\n{}", finished.describe()));
         }
         // What Portent says about the replay comes after what the program printed.
-        if !outcome.stdout.starts_with(&self.outcome.stdout) {
+        if !finished.stdout.starts_with(&self.finished.stdout) {
             return Err(format!(
                 "the replay printed something else\n{}\n--- the recorded run printed\n{}",
-                outcome.describe(),
-                self.outcome.describe()
+                finished.describe(),
+                self.finished.describe()
             ));
         }
         Ok(())
@@ -127,36 +128,36 @@ pub(crate) fn record_and_replay(program: &Program, built: &Built, directory: &Pa
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
-fn ended(program: &Program, outcome: &Outcome) -> Result {
+fn ended(program: &Program, finished: &Finished) -> Result {
     let (expected, good) = match &program.ending {
-        Ending::Exit(code) => (format!("exit {code}"), outcome.exited_with(*code)),
+        Ending::Exit(code) => (format!("exit {code}"), finished.exited_with(*code)),
         Ending::Signal(number) => {
-            (format!("signal {number}"), outcome.status.and_then(|status| status.signal()) == Some(*number))
+            (format!("signal {number}"), finished.status.and_then(|status| status.signal()) == Some(*number))
         }
         Ending::Deadlock(names) => {
-            let said = outcome.stderr.to_lowercase().contains("deadlock");
-            let named = names.iter().all(|name| outcome.stderr.contains(name));
+            let said = finished.stderr.to_lowercase().contains("deadlock");
+            let named = names.iter().all(|name| finished.stderr.contains(name));
             let text = format!("exit 1 and the report of a deadlock that mentions {}", names.join(", "));
-            (text, outcome.exited_with(1) && said && named)
+            (text, finished.exited_with(1) && said && named)
         }
     };
-    if good { Ok(()) } else { Err(format!("expected {expected}\n{}", outcome.describe())) }
+    if good { Ok(()) } else { Err(format!("expected {expected}\n{}", finished.describe())) }
 }
 
-fn printed(program: &Program, outcome: &Outcome) -> Result {
+fn printed(program: &Program, finished: &Finished) -> Result {
     let good = match &program.stdout {
         Output::Lines(expected) => {
-            let out = outcome.out();
+            let out = finished.out();
             let lines: Vec<&str> = out.lines().collect();
             lines.len() == expected.len() && expected.iter().zip(lines).all(|(pattern, line)| matches(pattern, line))
         }
-        Output::Much { bytes, hash } => outcome.stdout.len() == *bytes && fnv(&outcome.stdout) == *hash,
+        Output::Much { bytes, hash } => finished.stdout.len() == *bytes && fnv(&finished.stdout) == *hash,
     };
     if !good {
-        return Err(format!("expected on standard output: {:?}\n{}", program.stdout, outcome.describe()));
+        return Err(format!("expected on standard output: {:?}\n{}", program.stdout, finished.describe()));
     }
-    if let Some(text) = program.stderr.iter().find(|text| !outcome.stderr.contains(*text)) {
-        return Err(format!("expected on standard error: {text}\n{}", outcome.describe()));
+    if let Some(text) = program.stderr.iter().find(|text| !finished.stderr.contains(*text)) {
+        return Err(format!("expected on standard error: {text}\n{}", finished.describe()));
     }
     Ok(())
 }

@@ -1,17 +1,15 @@
 //! Bugs that hardly ever happen natively, made to happen every time by a schedule of a few lines.
 
-use crate::build::{Builder, build, portent, unsupported};
-use crate::check::{LIMIT, record};
-use crate::program::Program;
-use crate::run::{Outcome, run, skipped};
-use crate::scratch_directory;
-use crate::trace::{Contents, read};
+use crate::check::record;
+use crate::{PORTENT, build, left_out};
+use portent_testing::command::{Finished, LIMIT, NOTHING, run};
+use portent_testing::programs::{Builder, Contents, Program, read};
+use portent_testing::scratch::Scratch;
 use std::path::PathBuf;
-use tempfile::TempDir;
 
 /// A recorded program and a schedule for it.
 struct Forced {
-    directory: TempDir,
+    scratch: Scratch,
     trace: PathBuf,
     text: String,
 }
@@ -20,42 +18,42 @@ impl Forced {
     /// Records a program and makes a schedule out of what is in the trace.
     fn new(file: &str, schedule: impl Fn(&Contents) -> String) -> Forced {
         let program = Program::named(file);
-        let (built, directory) = (build(&program, Builder::Portent).unwrap(), scratch_directory());
-        let recorded = record(&program, &built, directory.path(), &[]).unwrap_or_else(|error| panic!("{error}"));
+        let (built, scratch) = (build(&program, Builder::Portent).unwrap(), Scratch::new());
+        let recorded = record(&program, &built, scratch.directory(), &[]).unwrap_or_else(|error| panic!("{error}"));
         let text = schedule(&read(&recorded.trace).unwrap());
-        std::fs::write(directory.path().join("schedule"), &text).unwrap();
-        Forced { directory, trace: recorded.trace, text }
+        scratch.write("schedule", &text);
+        Forced { scratch, trace: recorded.trace, text }
     }
 
     /// Replays it. The program's own output is there only if it is replayed once.
-    fn replay(&self, times: u32) -> Outcome {
-        let mut command = portent();
+    fn replay(&self, times: u32) -> Finished {
+        let mut command = PORTENT.command();
         command.arg("replay").arg(&self.trace).args(["--schedule", "schedule", "--times", &times.to_string()]);
-        let mut outcome = run(&mut command, self.directory.path(), "", 2 * LIMIT);
-        outcome.command = format!("{}\n--- schedule\n{}", outcome.command, self.text);
-        outcome
+        let mut finished = run(&mut command, self.scratch.directory(), NOTHING, LIMIT);
+        finished.command = format!("{}\n--- schedule\n{}", finished.command, self.text);
+        finished
     }
 
     /// The goal is seen every time.
     fn shows(&self, times: u32) {
-        let outcome = self.replay(times);
-        assert!(outcome.exited_with(1), "a replay that shows its goal ends with status 1\n{}", outcome.describe());
-        assert!(outcome.out().contains(&format!("shown in {times} of {times} replays")), "{}", outcome.describe());
+        let finished = self.replay(times);
+        assert!(finished.exited_with(1), "a replay that shows its goal ends with status 1\n{}", finished.describe());
+        assert!(finished.out().contains(&format!("shown in {times} of {times} replays")), "{}", finished.describe());
     }
 
     /// The program prints this every time.
     fn prints(&self, line: &str, times: u32) {
         for _ in 0..times {
-            let outcome = self.replay(1);
-            assert!(outcome.out().lines().any(|printed| printed == line), "expected {line}\n{}", outcome.describe());
+            let finished = self.replay(1);
+            assert!(finished.out().lines().any(|printed| printed == line), "expected {line}\n{}", finished.describe());
         }
     }
 }
 
 #[test]
 fn a_lost_update_happens_100_times_of_100() {
-    if let Some(why) = unsupported() {
-        return skipped("lost update", &why);
+    if left_out("lost update") {
+        return;
     }
     let forced = Forced::new("bug_lost_update.c", |trace| {
         // Both threads have read 0; now both are about to write 1.
@@ -72,8 +70,8 @@ fn a_lost_update_happens_100_times_of_100() {
 
 #[test]
 fn a_deadlock_of_two_locks_happens_100_times_of_100() {
-    if let Some(why) = unsupported() {
-        return skipped("AB-BA deadlock", &why);
+    if left_out("AB-BA deadlock") {
+        return;
     }
     let forced = Forced::new("bug_abba.c", |trace| {
         format!(
@@ -92,8 +90,8 @@ fn a_deadlock_of_two_locks_happens_100_times_of_100() {
 /// The outcome follows from the order alone, without a goal.
 #[test]
 fn the_unfinished_thing_is_seen_and_the_balance_goes_negative_when_the_schedule_says_so() {
-    if let Some(why) = unsupported() {
-        return skipped("publication and check-then-act", &why);
+    if left_out("publication and check-then-act") {
+        return;
     }
     let forced = Forced::new("bug_publication.c", |trace| {
         let published = trace.before("T1", "w.sc", "published*", 0) + 1;
@@ -113,29 +111,29 @@ fn the_unfinished_thing_is_seen_and_the_balance_goes_negative_when_the_schedule_
 
 #[test]
 fn a_schedule_that_cannot_be_followed_is_pointed_out() {
-    if let Some(why) = unsupported() {
-        return skipped("schedules that cannot be followed", &why);
+    if left_out("schedules that cannot be followed") {
+        return;
     }
     let forced = Forced::new("bug_abba.c", |trace| {
         // T2 cannot go beyond its first lock, which T1 has by then.
         let (main, inside) = (trace.before("T0", "join", "T1*", 0), trace.before("T1", "rel", "*", 0));
         format!("T0 {main}\nT1 {inside}\nT2 {}\n", trace.count("T2"))
     });
-    let outcome = forced.replay(1);
-    assert!(outcome.out().contains("diverged") && outcome.out().contains("T2"), "{}", outcome.describe());
-    assert!(outcome.out().contains("bug_abba.c:"), "it should say where\n{}", outcome.describe());
+    let finished = forced.replay(1);
+    assert!(finished.out().contains("diverged") && finished.out().contains("T2"), "{}", finished.describe());
+    assert!(finished.out().contains("bug_abba.c:"), "it should say where\n{}", finished.describe());
 }
 
 #[test]
 fn a_race_behind_a_semaphore_is_confirmed() {
-    if let Some(why) = unsupported() {
-        return skipped("race behind a semaphore", &why);
+    if left_out("race behind a semaphore") {
+        return;
     }
     let built = build(&Program::named("bug_semaphore.c"), Builder::Portent).unwrap();
-    let directory = scratch_directory();
-    let mut command = portent();
+    let scratch = Scratch::new();
+    let mut command = PORTENT.command();
     command.args(["check", "--kind", "race", "--"]).arg(&built.binary);
-    let outcome = run(&mut command, directory.path(), "", 2 * LIMIT);
-    assert!(outcome.exited_with(1), "a race is found\n{}", outcome.describe());
-    assert!(outcome.out().contains("data race on shared (confirmed"), "{}", outcome.describe());
+    let finished = run(&mut command, scratch.directory(), NOTHING, LIMIT);
+    assert!(finished.exited_with(1), "a race is found\n{}", finished.describe());
+    assert!(finished.out().contains("data race on shared (confirmed"), "{}", finished.describe());
 }

@@ -1,44 +1,30 @@
 //! Recording and replaying native programs, end to end: every program below tests/programs, and what a recording must
 //! survive. What is expected of a program stands in its own comments; tests/programs/README.md says how.
 
-mod build;
+mod cc;
 mod check;
+mod demo;
 mod forced;
-mod program;
-mod run;
+mod own;
 mod survives;
-mod trace;
 
-use build::{Builder, build, unsupported};
 use check::{natively, record_and_replay};
-use program::Program;
-use run::skipped;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use tempfile::TempDir;
+use portent_testing::command::Portent;
+use portent_testing::parallel::each;
+use portent_testing::programs::{self, Builder, Built, Program};
+use portent_testing::scratch::Scratch;
+use portent_testing::skipped;
 
-/// Does something with each item, on all cores; panics at the end with everything that went wrong.
-fn for_each<T: Sync>(items: &[T], name: impl Fn(&T) -> String + Sync, work: impl Fn(&T) -> Result<(), String> + Sync) {
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let workers = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(error) = work(item) {
-                        failures.lock().unwrap().push(format!("=== {}: {error}\n", name(item)));
-                    }
-                }
-            });
-        }
-    });
-    let mut failures = failures.into_inner().unwrap();
-    failures.sort();
-    assert!(failures.is_empty(), "{} of {} failed\n{}", failures.len(), items.len(), failures.concat());
+const PORTENT: Portent = Portent::new(env!("CARGO_BIN_EXE_portent"), env!("CARGO_TARGET_TMPDIR"));
+
+/// Whether a test has to be left out here, said aloud.
+fn left_out(test: &str) -> bool {
+    let why = programs::unsupported();
+    why.inspect(|why| skipped(test, why)).is_some()
 }
 
-fn scratch_directory() -> TempDir {
-    TempDir::with_prefix("portent-test-").expect("there is room for temporary files")
+fn build(program: &Program, builder: Builder) -> Result<Built, String> {
+    programs::build(program, builder, PORTENT)
 }
 
 fn builder(program: &Program) -> Builder {
@@ -47,15 +33,15 @@ fn builder(program: &Program) -> Builder {
 
 #[test]
 fn every_program_records_as_its_comment_says_and_replays_event_for_event() {
-    if let Some(why) = unsupported() {
-        return skipped("every program", &why);
+    if left_out("every program") {
+        return;
     }
-    for_each(
+    each(
         &Program::all(),
         |program| program.name.clone(),
         |program| {
-            let (built, directory) = (build(program, builder(program))?, scratch_directory());
-            record_and_replay(program, &built, directory.path(), &[])
+            let (built, scratch) = (build(program, builder(program))?, Scratch::new());
+            record_and_replay(program, &built, scratch.directory(), &[])
         },
     );
 }
@@ -63,18 +49,18 @@ fn every_program_records_as_its_comment_says_and_replays_event_for_event() {
 #[test]
 #[ignore = "takes minutes; the stress programs do the same, shorter"]
 fn every_program_records_and_replays_under_other_schedules() {
-    if let Some(why) = unsupported() {
-        return skipped("every program, other schedules", &why);
+    if left_out("every program, other schedules") {
+        return;
     }
     let schedules = [("random", "1"), ("random", "2"), ("random", "3"), ("pct", "1"), ("rr", "1")];
     let programs = Program::all();
     let runs: Vec<_> = programs.iter().flat_map(|program| schedules.map(|schedule| (program, schedule))).collect();
-    for_each(
+    each(
         &runs,
         |(program, (policy, seed))| format!("{} --sched {policy} --seed {seed}", program.name),
         |(program, (policy, seed))| {
-            let (built, directory) = (build(program, builder(program))?, scratch_directory());
-            record_and_replay(program, &built, directory.path(), &["--sched", policy, "--seed", seed])
+            let (built, scratch) = (build(program, builder(program))?, Scratch::new());
+            record_and_replay(program, &built, scratch.directory(), &["--sched", policy, "--seed", seed])
         },
     );
 }
@@ -82,15 +68,15 @@ fn every_program_records_and_replays_under_other_schedules() {
 #[test]
 #[ignore = "checks the programs themselves, which rarely change"]
 fn every_program_does_natively_what_its_comment_says() {
-    if let Some(why) = unsupported() {
-        return skipped("every program, natively", &why);
+    if left_out("every program, natively") {
+        return;
     }
-    for_each(
+    each(
         &Program::all(),
         |program| program.name.clone(),
         |program| {
-            let (built, directory) = (build(program, Builder::Plain)?, scratch_directory());
-            natively(program, &built, directory.path())
+            let (built, scratch) = (build(program, Builder::Plain)?, Scratch::new());
+            natively(program, &built, scratch.directory())
         },
     );
 }
@@ -98,8 +84,8 @@ fn every_program_does_natively_what_its_comment_says() {
 /// A binary that gcc linked against its own libtsan knows nothing of Portent and works all the same.
 #[test]
 fn binaries_that_gcc_linked_with_its_own_sanitizer_record_and_replay_unmodified() {
-    if let Some(why) = unsupported() {
-        return skipped("binaries of gcc -fsanitize=thread", &why);
+    if left_out("binaries of gcc -fsanitize=thread") {
+        return;
     }
     let files = [
         "mutex_normal.c",
@@ -113,13 +99,13 @@ fn binaries_that_gcc_linked_with_its_own_sanitizer_record_and_replay_unmodified(
         "fail_deadlock.c",
         "names.c",
     ];
-    for_each(
+    each(
         &files,
         |file| (*file).to_owned(),
         |file| {
             let program = Program::named(file);
-            let (built, directory) = (build(&program, Builder::ThreadSanitizer)?, scratch_directory());
-            record_and_replay(&program, &built, directory.path(), &[])
+            let (built, scratch) = (build(&program, Builder::ThreadSanitizer)?, Scratch::new());
+            record_and_replay(&program, &built, scratch.directory(), &[])
         },
     );
 }
@@ -129,8 +115,8 @@ const STRESS: [&str; 3] = ["stress_bank.c", "stress_pipeline.cpp", "stress_table
 
 #[test]
 fn stress_programs_recorded_under_50_random_seeds_validate_and_replay() {
-    if let Some(why) = unsupported() {
-        return skipped("50 random seeds", &why);
+    if left_out("50 random seeds") {
+        return;
     }
     let runs: Vec<_> = (1..=50).flat_map(|seed| STRESS.map(|file| (seed, "random", file))).collect();
     under_policies(&runs);
@@ -138,8 +124,8 @@ fn stress_programs_recorded_under_50_random_seeds_validate_and_replay() {
 
 #[test]
 fn stress_programs_validate_and_replay_under_every_other_policy() {
-    if let Some(why) = unsupported() {
-        return skipped("policies rr and pct", &why);
+    if left_out("policies rr and pct") {
+        return;
     }
     let policies = [(1, "rr"), (1, "pct"), (2, "pct"), (3, "pct"), (4, "pct")];
     let runs: Vec<_> = policies.iter().flat_map(|&(seed, policy)| STRESS.map(|file| (seed, policy, file))).collect();
@@ -147,29 +133,29 @@ fn stress_programs_validate_and_replay_under_every_other_policy() {
 }
 
 fn under_policies(runs: &[(u64, &str, &str)]) {
-    for_each(
+    each(
         runs,
         |(seed, policy, file)| format!("{file} --sched {policy} --seed {seed}"),
         |(seed, policy, file)| {
             let program = Program::named(file);
-            let (built, directory) = (build(&program, Builder::Portent)?, scratch_directory());
-            record_and_replay(&program, &built, directory.path(), &["--sched", policy, "--seed", &seed.to_string()])
+            let (built, scratch) = (build(&program, Builder::Portent)?, Scratch::new());
+            record_and_replay(&program, &built, scratch.directory(), &["--sched", policy, "--seed", &seed.to_string()])
         },
     );
 }
 
 #[test]
 fn other_seeds_make_other_runs_and_the_same_seed_the_same() {
-    if let Some(why) = unsupported() {
-        return skipped("seeds", &why);
+    if left_out("seeds") {
+        return;
     }
     let program = Program::named(STRESS[0]);
     let built = build(&program, Builder::Portent).unwrap();
     let events = |seed: &str| {
-        let directory = scratch_directory();
+        let scratch = Scratch::new();
         let options = ["--sched", "random", "--seed", seed];
-        let recorded = check::record(&program, &built, directory.path(), &options).unwrap();
-        trace::read(&recorded.trace).unwrap().events
+        let recorded = check::record(&program, &built, scratch.directory(), &options).unwrap();
+        programs::read(&recorded.trace).unwrap().events
     };
     let first = events("7");
     assert!(first == events("7"), "seed 7 made two different runs");

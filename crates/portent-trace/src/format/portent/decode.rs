@@ -4,7 +4,8 @@
 //! there are three of them, because the state of all three does not fit the registers.
 
 use super::column::{Cursor, Fault, unzigzag};
-use super::encode::{MEMORY, OTHER_OBJECT, VALUE_BY_LAST, VALUE_BY_OBJECT, unzigzag64};
+use super::encode::{ExpectedStacks, MEMORY, OTHER_OBJECT, VALUE_BY_LAST, VALUE_BY_OBJECT, unzigzag64};
+use super::frame::Version;
 use crate::ids::LocId;
 use crate::input::{BatchPlace, HAS_VALUE, InputBatch, InputOp, THREAD_SHIFT};
 use crate::names::{Names, ObjectClass};
@@ -63,6 +64,10 @@ pub(super) struct EventChunk {
     next_site: usize,
     next_object: usize,
     next_value: usize,
+    /// Events whose stack is not the expected one, and their stacks.
+    stack_changes: [Vec<u32>; 2],
+    next_stack: usize,
+    expected_stacks: ExpectedStacks,
 }
 
 impl Default for EventChunk {
@@ -83,6 +88,9 @@ impl Default for EventChunk {
             next_site: 0,
             next_object: 0,
             next_value: 0,
+            stack_changes: Default::default(),
+            next_stack: 0,
+            expected_stacks: ExpectedStacks::default(),
         }
     }
 }
@@ -111,14 +119,16 @@ impl EventChunk {
         count: usize,
         names: &Names,
         limits: &ObjectLimits,
+        version: Version,
     ) -> Result<(), Fault> {
         self.clear();
         let mut codes = std::mem::take(&mut self.codes);
-        self.load_columns(padded, count, names, limits, &mut codes)?;
+        self.load_columns(padded, count, names, limits, version, &mut codes)?;
         self.codes = codes;
         self.memory.fill(0);
         self.last_value = 0;
-        (self.next_site, self.next_object, self.next_value) = (0, 0, 0);
+        (self.next_site, self.next_object, self.next_value, self.next_stack) = (0, 0, 0, 0);
+        self.expected_stacks.clear();
         Ok(())
     }
 
@@ -128,14 +138,16 @@ impl EventChunk {
         count: usize,
         names: &Names,
         limits: &ObjectLimits,
+        version: Version,
         codes: &mut Vec<u32>,
     ) -> Result<(), Fault> {
         let mut cursor = Cursor::new(padded);
         let sites = cursor.u32()? as usize;
         let objects = cursor.u32()? as usize;
         let values = cursor.u32()? as usize;
-        if sites > count || objects > count || values > count {
-            return Err("it claims more sites, objects or values than events");
+        let stacks = if version == Version::One { 0 } else { cursor.u32()? as usize };
+        if sites > count || objects > count || values > count || stacks > count {
+            return Err("it claims more sites, objects, values or stacks than events");
         }
         cursor.column(count, &mut self.threads)?;
         cursor.column(count, &mut self.sites)?;
@@ -151,6 +163,15 @@ impl EventChunk {
         let [lows, highs] = &mut self.scratch;
         cursor.column(values, lows)?;
         cursor.column(values, highs)?;
+        let [at, to] = &mut self.stack_changes;
+        cursor.column(stacks, at)?;
+        cursor.column(stacks, to)?;
+        if !at.is_sorted_by(|a, b| a < b) || at.last().is_some_and(|&last| last as usize >= count) {
+            return Err("stacks of events are not in order");
+        }
+        if max(to) as usize > names.stacks().len() {
+            return Err("an event has a call stack that is not defined");
+        }
         if !cursor.is_at_end() {
             return Err("bytes are left over at its end");
         }
@@ -203,6 +224,9 @@ impl EventChunk {
         let threads = self.threads[from..to].iter().zip(&self.codes[from..to]);
         for (meta, (&thread, &code)) in columns.meta.iter_mut().zip(threads) {
             *meta |= (u32::from(code > OTHER_OBJECT) * HAS_VALUE) | (thread << THREAD_SHIFT);
+        }
+        if !self.stack_changes[0].is_empty() {
+            self.next_stacks(from..to, batch);
         }
         self.at = to;
         if self.remaining() == 0 {
@@ -265,6 +289,20 @@ impl EventChunk {
         }
         (self.next_value, self.last_value) = (next_value, last);
         Ok(())
+    }
+
+    fn next_stacks(&mut self, range: Range<usize>, batch: &mut InputBatch) {
+        let [at, to] = &self.stack_changes;
+        let mut stacks = std::mem::take(batch.stacks_mut());
+        let metas = batch.columns().meta;
+        for ((i, stack), &meta) in range.clone().zip(stacks.overwrite(range.len())).zip(metas) {
+            let thread = self.expected_stacks.of(meta >> THREAD_SHIFT);
+            let changes = at.get(self.next_stack) == Some(&(i as u32));
+            *stack = if changes { to[self.next_stack] } else { thread.expected };
+            self.next_stack += usize::from(changes);
+            thread.event(meta & (HAS_VALUE - 1), *stack);
+        }
+        *batch.stacks_mut() = stacks;
     }
 }
 

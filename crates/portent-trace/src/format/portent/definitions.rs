@@ -1,10 +1,12 @@
-//! The payload of a definitions chunk: names added since the chunk before, locations, byte ranges of variables.
+//! The payload of a definitions chunk: names added since the chunk before, locations, byte ranges of variables, and, next
+//! door, what names stand for and call stacks.
 //!
 //! A payload is a sequence of sections. A name section holds consecutive names of one class; the number of its first
 //! name must be the number of names so far, so a lost chunk cannot shift names silently.
 
 use super::column::{self, Cursor, Fault};
-use super::frame::MAX_PAYLOAD;
+use super::described::{self, OBJECT_NAMES, OBJECTS, STACKS, WORDS};
+use super::frame::{MAX_PAYLOAD, Version};
 use crate::error::{Problem, TraceError};
 use crate::names::{ByteRange, NameTable, Names, ObjectClass};
 
@@ -24,6 +26,8 @@ pub(super) struct Written {
     /// Per class, and in place 0 the locations.
     names: [usize; ObjectClass::ALL.len() + 1],
     ranges: usize,
+    words: usize,
+    described: described::Written,
 }
 
 impl Written {
@@ -31,6 +35,7 @@ impl Written {
     pub(super) fn is_behind(&self, names: &Names) -> bool {
         self.names[0] < names.location_table().len()
             || ObjectClass::ALL.iter().any(|&class| self.names[class as usize] < names.count(class))
+            || self.described.is_behind(names)
     }
 
     /// Hands out everything new, section by section.
@@ -49,6 +54,11 @@ impl Written {
                 emit(&section)?;
             }
         }
+        while self.words < names.objects().words().len() {
+            section.clear();
+            self.words = write_names(WORDS, names.objects().words(), self.words, &mut section)?;
+            emit(&section)?;
+        }
         let variables = self.names[ObjectClass::Variable as usize];
         let ranged: Vec<(u32, ByteRange)> =
             (self.ranges..variables).filter_map(|v| Some((v as u32, names.range(v as u32)?))).collect();
@@ -58,7 +68,7 @@ impl Written {
             write_ranges(part, &mut section);
             emit(&section)?;
         }
-        Ok(())
+        self.described.write_new(names, emit)
     }
 }
 
@@ -109,14 +119,18 @@ impl From<Fault> for BadDefinitions {
 }
 
 /// Adds the definitions of a payload, followed by slack, to `names`.
-pub(super) fn read(padded: &[u8], names: &mut Names) -> Result<(), BadDefinitions> {
+pub(super) fn read(padded: &[u8], names: &mut Names, version: Version) -> Result<(), BadDefinitions> {
     let mut cursor = Cursor::new(padded);
     while !cursor.is_at_end() {
-        match cursor.byte()? {
-            RANGES => read_ranges(&mut cursor, names)?,
-            LOCATIONS => read_names(&mut cursor, None, names)?,
-            code => match ObjectClass::from_code(code) {
-                Some(class) => read_names(&mut cursor, Some(class), names)?,
+        match (cursor.byte()?, version) {
+            (RANGES, _) => read_ranges(&mut cursor, names)?,
+            (LOCATIONS, _) => read_names(&mut cursor, Table::Locations, names)?,
+            (WORDS, Version::Two) => read_names(&mut cursor, Table::Words, names)?,
+            (OBJECTS, Version::Two) => described::read_objects(&mut cursor, names)?,
+            (OBJECT_NAMES, Version::Two) => described::read_names(&mut cursor, names)?,
+            (STACKS, Version::Two) => described::read_stacks(&mut cursor, names)?,
+            (code, _) => match ObjectClass::from_code(code) {
+                Some(class) => read_names(&mut cursor, Table::Class(class), names)?,
                 None => return Err("a class of names is not known here".into()),
             },
         }
@@ -124,11 +138,37 @@ pub(super) fn read(padded: &[u8], names: &mut Names) -> Result<(), BadDefinition
     Ok(())
 }
 
-fn read_names(cursor: &mut Cursor<'_>, class: Option<ObjectClass>, names: &mut Names) -> Result<(), BadDefinitions> {
+/// A table that names are added to.
+#[derive(Clone, Copy)]
+enum Table {
+    Locations,
+    Words,
+    Class(ObjectClass),
+}
+
+impl Table {
+    fn len(self, names: &Names) -> usize {
+        match self {
+            Table::Locations => names.location_table().len(),
+            Table::Words => names.objects().words().len(),
+            Table::Class(class) => names.count(class),
+        }
+    }
+    /// Adds a name; its number.
+    fn add(self, names: &mut Names, name: &[u8]) -> Result<usize, Problem> {
+        Ok(match self {
+            Table::Locations => names.intern_location_entry(name)?.table_index().unwrap_or(usize::MAX),
+            Table::Words => names.objects_mut().word(name)? as usize,
+            Table::Class(class) => names.intern(class, name)? as usize,
+        })
+    }
+}
+
+fn read_names(cursor: &mut Cursor<'_>, table: Table, names: &mut Names) -> Result<(), BadDefinitions> {
     let first = cursor.u32()? as usize;
     let count = cursor.u32()? as usize;
     let text_len = cursor.u32()? as usize;
-    let known = class.map_or(names.location_table().len(), |class| names.count(class));
+    let known = table.len(names);
     if first != known {
         return Err("its names do not continue the ones before".into());
     }
@@ -142,14 +182,7 @@ fn read_names(cursor: &mut Cursor<'_>, class: Option<ObjectClass>, names: &mut N
     for (i, &len) in lengths.iter().enumerate() {
         let (name, rest) = text.split_at_checked(len as usize).ok_or("its names are longer than its text")?;
         text = rest;
-        let id = match class {
-            Some(class) => names.intern(class, name).map_err(BadDefinitions::Name)? as usize,
-            None => {
-                let loc = names.intern_location_entry(name).map_err(BadDefinitions::Name)?;
-                loc.table_index().unwrap_or(usize::MAX)
-            }
-        };
-        if id != first + i {
+        if table.add(names, name).map_err(BadDefinitions::Name)? != first + i {
             return Err("it defines a name twice".into());
         }
     }

@@ -2,10 +2,11 @@
 //!
 //! A *site* is an operation at a location. An event names its site (0 for one that is new in the chunk, so that traces
 //! whose every event has its own location stay small), whether it touches the object the site touched last, and how its
-//! value follows from values before it. Everything starts anew with each chunk.
+//! value follows from values before it. Stacks are listed where they are not the expected ones. Everything starts anew with
+//! each chunk.
 
 use super::column::{self, zigzag};
-use crate::input::{HAS_VALUE, InputBatch, THREAD_SHIFT};
+use crate::input::{HAS_VALUE, InputBatch, InputOp, THREAD_SHIFT};
 use rustc_hash::FxHashMap;
 
 /// How many values are remembered, by the low bits of their object's number. Part of the format.
@@ -87,7 +88,8 @@ pub(super) fn encode(batch: &InputBatch, out: &mut Vec<u8>) {
         columns.codes.push(code);
         columns.threads.push(meta >> THREAD_SHIFT);
     }
-    for count in [columns.site_ops.len(), columns.objects.len(), columns.values_low.len()] {
+    let stacks = encode_stacks(batch);
+    for count in [columns.site_ops.len(), columns.objects.len(), columns.values_low.len(), stacks.at.len()] {
         out.extend((count as u32).to_le_bytes());
     }
     column::write(&columns.threads, false, out);
@@ -99,4 +101,68 @@ pub(super) fn encode(batch: &InputBatch, out: &mut Vec<u8>) {
     column::write(&columns.objects, false, out);
     column::write(&columns.values_low, false, out);
     column::write(&columns.values_high, false, out);
+    column::write(&stacks.at, true, out);
+    column::write(&stacks.stacks, false, out);
+}
+
+/// Events whose stack is not the expected one, and their stacks.
+#[derive(Default)]
+struct StackChanges {
+    at: Vec<u32>,
+    stacks: Vec<u32>,
+}
+
+fn encode_stacks(batch: &InputBatch) -> StackChanges {
+    let mut changes = StackChanges::default();
+    let (stacks, metas) = (batch.stacks().numbers(), batch.columns().meta);
+    if stacks.iter().all(|&stack| stack == 0) {
+        return changes;
+    }
+    let mut expected = ExpectedStacks::default();
+    for (i, &meta) in metas.iter().enumerate() {
+        let stack = stacks.get(i).copied().unwrap_or(0);
+        let thread = expected.of(meta >> THREAD_SHIFT);
+        if thread.expected != stack {
+            changes.at.push(i as u32);
+            changes.stacks.push(stack);
+        }
+        thread.event(meta & (HAS_VALUE - 1), stack);
+    }
+    changes
+}
+
+/// The stack that the next event of each thread has, if nobody says otherwise: that of the thread's last event, except
+/// that a return leads back to where the call came from. Part of the format.
+#[derive(Default)]
+pub(super) struct ExpectedStacks(FxHashMap<u32, ThreadStacks>);
+
+#[derive(Default)]
+pub(super) struct ThreadStacks {
+    pub(super) expected: u32,
+    /// What was expected before each call that has not returned, as far as this chunk shows.
+    callers: Vec<u32>,
+}
+
+impl ExpectedStacks {
+    pub(super) fn of(&mut self, thread: u32) -> &mut ThreadStacks {
+        self.0.entry(thread).or_default()
+    }
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl ThreadStacks {
+    /// The thread has had an event with this operation and this stack.
+    #[inline]
+    pub(super) fn event(&mut self, op: u32, stack: u32) {
+        if op == u32::from(InputOp::Return.code()) {
+            self.expected = self.callers.pop().unwrap_or(0);
+        } else {
+            if op == u32::from(InputOp::Call.code()) {
+                self.callers.push(self.expected);
+            }
+            self.expected = stack;
+        }
+    }
 }

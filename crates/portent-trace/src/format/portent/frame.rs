@@ -7,8 +7,16 @@ use crate::error::Problem;
 
 /// The first eight bytes of every file.
 pub const MAGIC: [u8; 8] = *b"PORTENT\0";
-/// The version that is written, and the only one that is read.
-pub const VERSION: u16 = 1;
+/// The version that is written; those before it are read, too.
+pub const VERSION: u16 = 2;
+
+/// A version that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    /// Names are nothing but text, and events have no stacks.
+    One,
+    Two,
+}
 
 pub(super) const FILE_HEADER: usize = 16;
 pub(super) const CHUNK_HEADER: usize = 36;
@@ -39,7 +47,8 @@ pub(super) fn file_header() -> [u8; FILE_HEADER] {
     bytes
 }
 
-pub(super) fn check_file_header(bytes: &[u8; FILE_HEADER]) -> Result<(), Problem> {
+/// The version of a file, if it can be read.
+pub(super) fn check_file_header(bytes: &[u8; FILE_HEADER]) -> Result<Version, Problem> {
     if bytes[..8] != MAGIC {
         return Err(Problem::BadMagic { found: bytes[..8].to_vec() });
     }
@@ -50,7 +59,8 @@ pub(super) fn check_file_header(bytes: &[u8; FILE_HEADER]) -> Result<(), Problem
         });
     }
     match u16::from_le_bytes([bytes[8], bytes[9]]) {
-        VERSION => Ok(()),
+        1 => Ok(Version::One),
+        VERSION => Ok(Version::Two),
         found => Err(Problem::BadVersion { found, supported: VERSION }),
     }
 }

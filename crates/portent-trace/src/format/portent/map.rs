@@ -7,7 +7,7 @@ use super::bits::SLACK;
 use super::definitions::{self, BadDefinitions};
 use super::frame::{
     CHUNK_HEADER, CHUNK_MAGIC, ChunkHeader, FILE_HEADER, INDEX_ENTRY, IndexEntry, Kind, MAX_EVENTS, NoHeader, TRAILER,
-    Trailer,
+    Trailer, Version,
 };
 use crate::error::{Position, Problem, TraceError};
 use crate::names::Names;
@@ -18,6 +18,8 @@ use std::io::{Read, Seek, SeekFrom};
 pub(super) struct Input<R> {
     inner: R,
     pub(super) len: u64,
+    /// What its header says.
+    pub(super) version: Version,
     stored: Vec<u8>,
     /// The last payload that was read, decompressed, and slack.
     pub(super) payload: Vec<u8>,
@@ -26,7 +28,7 @@ pub(super) struct Input<R> {
 impl<R: Read + Seek> Input<R> {
     pub(super) fn new(mut inner: R) -> Result<Self, TraceError> {
         let len = inner.seek(SeekFrom::End(0))?;
-        Ok(Self { inner, len, stored: Vec::new(), payload: Vec::new() })
+        Ok(Self { inner, len, version: Version::Two, stored: Vec::new(), payload: Vec::new() })
     }
 
     /// Fills `buffer` from `offset` on, as far as the file goes; how many bytes that are.
@@ -239,7 +241,7 @@ fn read_definitions<R: Read + Seek>(
     header: ChunkHeader,
 ) -> Result<(), TraceError> {
     input.read_payload(offset, header)?;
-    definitions::read(&input.payload, names).map_err(|bad| match bad {
+    definitions::read(&input.payload, names, input.version).map_err(|bad| match bad {
         BadDefinitions::Form(fault) => bad_chunk(offset, "definitions", fault),
         BadDefinitions::Name(problem) => TraceError::at(Position::Byte(offset), problem),
     })

@@ -1,4 +1,4 @@
-//! The `.portent` trace format, version 1 (docs/src/reference/trace-format.md): chunked, compressed, seekable, crash-safe.
+//! The `.portent` trace format, version 2 (docs/src/reference/trace-format.md): chunked, compressed, seekable, crash-safe.
 //!
 //! A file is a header, a sequence of chunks that each carry their own checksums, an index and a trailer. Every events
 //! chunk can be decoded on its own once the definitions (names) before it are known. A writer that dies leaves a file
@@ -9,7 +9,7 @@
 //! | `frame` | file header, chunk headers, trailer |
 //! | `bits`, `column` | how a column of numbers is stored |
 //! | `encode`, `decode` | the payload of an events chunk |
-//! | `definitions` | the payload of a definitions chunk |
+//! | `definitions`, `described` | the payload of a definitions chunk: names; what they stand for, and call stacks |
 //! | `map` | where the chunks of a file are: from the index, or by looking for them |
 //! | `reader`, `writer` | files |
 //! | `attach` | optional chunks |
@@ -20,6 +20,7 @@ mod bits;
 mod column;
 mod decode;
 mod definitions;
+mod described;
 mod encode;
 mod frame;
 mod map;

@@ -38,7 +38,8 @@ impl<R: Read + Seek> PortentReader<R> {
         let map = if read == 0 {
             return Err(TraceError::whole(Problem::Empty));
         } else if read == FILE_HEADER {
-            check_file_header(&header).map_err(|problem| TraceError::at(Position::Byte(0), problem))?;
+            let version = check_file_header(&header);
+            input.version = version.map_err(|problem| TraceError::at(Position::Byte(0), problem))?;
             map::find(&mut input, &mut names, salvage)?
         } else if header[..read.min(8)] == MAGIC[..read.min(8)] {
             ChunkMap { loss: Some(Loss::InHeader), ..ChunkMap::default() }
@@ -94,7 +95,7 @@ impl<R: Read + Seek> PortentReader<R> {
             return Err(bad_chunk(entry.offset, "events", "it is compressed as a whole"));
         }
         self.chunk
-            .load(&self.input.payload, entry.events as usize, &self.names, &self.limits)
+            .load(&self.input.payload, entry.events as usize, &self.names, &self.limits, self.input.version)
             .map_err(|fault| bad_chunk(entry.offset, "events", fault))?;
         (self.chunk.offset, self.chunk.first) = (entry.offset, entry.first);
         Ok(())

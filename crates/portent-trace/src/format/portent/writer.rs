@@ -10,6 +10,7 @@ use super::frame::{
 };
 use crate::error::{Malformed, Problem, TraceError};
 use crate::format::TraceSink;
+use crate::ids::{Id, StackId};
 use crate::input::{BatchPlace, HAS_VALUE, InputBatch, THREAD_SHIFT};
 use crate::names::{Names, ObjectClass};
 use std::io::Write;
@@ -90,7 +91,12 @@ impl<W: Write> PortentWriter<W> {
                 && run.object[i] < limits.of_operation(meta & (HAS_VALUE - 1))
                 && (location < locations || run.loc[i].number().is_some())
         };
-        let i = (0..run.len()).find(|&i| !fine(i))?;
+        let unknown_stack = batch.stacks().numbers().iter().position(|&stack| stack as usize > names.stacks().len());
+        let unnamed = (0..run.len()).find(|&i| !fine(i));
+        let i = match (unnamed, unknown_stack) {
+            (None, Some(i)) => return Some((i, StackId::WHAT, batch.stacks().numbers()[i] - 1)),
+            (unnamed, _) => unnamed?,
+        };
         let event = batch.get(i);
         let class = event.op.class();
         Some(if event.thread.index() >= threads {

@@ -5,9 +5,9 @@
 
 mod world;
 
-use crate::error::TraceError;
 use crate::format::{Dialect, StdWriter};
-use crate::input::{BatchPlace, InputBatch, InputEvent, InputSource, Progress};
+use crate::input::{InputBatch, InputEvent};
+use crate::list::EventList;
 use crate::lower::Layout;
 use crate::names::{Names, ObjectClass};
 use crate::trace::Trace;
@@ -285,8 +285,8 @@ impl TinyShape {
 
 /// The tiny trace of this shape and seed.
 pub fn tiny(seed: u64, shape: &TinyShape) -> Trace {
-    let mut source = TinySource { made: tiny_events(seed, shape), done: false };
-    match Trace::from_input(&mut source) {
+    let (names, events) = tiny_events(seed, shape);
+    match Trace::from_input(&mut EventList::new(names, events)) {
         Ok(trace) => trace,
         Err(error) => unreachable!("tiny trace {seed} of shape {} is not well-formed: {error}", shape.name),
     }
@@ -331,29 +331,4 @@ fn names(shape: &TinyShape) -> Names {
         intern(ObjectClass::Block, "b", BLOCKS);
     }
     names
-}
-
-struct TinySource {
-    made: (Names, Vec<InputEvent>),
-    done: bool,
-}
-
-impl InputSource for TinySource {
-    fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
-        batch.restart(0, BatchPlace::Memory);
-        if !std::mem::replace(&mut self.done, true) {
-            self.made.1.iter().for_each(|event| batch.push(*event));
-        }
-        Ok(!batch.is_empty())
-    }
-    fn names(&self) -> &Names {
-        &self.made.0
-    }
-    fn take_names(&mut self) -> Names {
-        std::mem::take(&mut self.made.0)
-    }
-    fn progress(&self) -> Progress {
-        let total = self.made.1.len() as u64;
-        Progress { done: if self.done { total } else { 0 }, total: Some(total) }
-    }
 }

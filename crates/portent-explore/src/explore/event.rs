@@ -1,0 +1,193 @@
+//! What the loop tells while it works, and what it returns.
+
+use crate::error::Error;
+use crate::replay::Replay;
+use crate::run::Run;
+use portent_order::Model;
+use portent_predict::{Finding, Prediction};
+use portent_trace::Trace;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Which of all runs: those of round 1 are recorded, later ones are replays that did something new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId {
+    /// The round in which it is examined, from 1.
+    pub round: u32,
+    /// Which run of the round: from 0 in the first round, from 1 in others.
+    pub number: usize,
+}
+
+impl std::fmt::Display for RunId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "run {} of round {}", self.number, self.round)
+    }
+}
+
+/// Something that happened in the loop.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The program is started, to be recorded.
+    RunStarted {
+        /// Which run this becomes.
+        run: RunId,
+    },
+    /// It has ended. How it failed by itself, if it did, is in its outcome.
+    RunRecorded {
+        /// Which run it is.
+        run: RunId,
+        /// What it did.
+        recorded: &'a Run,
+    },
+    /// Predicting from a run: often, also from other threads.
+    Predicting {
+        /// The run.
+        run: RunId,
+        /// In which model.
+        model: Model,
+        /// Events that are done; 0 at first.
+        done: u64,
+        /// Of so many.
+        total: u64,
+    },
+    /// What was predicted from a run in a model.
+    Predicted {
+        /// The run.
+        run: RunId,
+        /// In which model.
+        model: Model,
+        /// What was found, before replays.
+        prediction: &'a Prediction,
+    },
+    /// Findings are being replayed.
+    Replaying {
+        /// The run that they were predicted from.
+        run: RunId,
+        /// Findings that are done; 0 at first.
+        done: u64,
+        /// Of so many.
+        total: u64,
+    },
+    /// A finding was replayed once.
+    ReplaySeen {
+        /// The run that it was predicted from.
+        run: RunId,
+        /// What was to be seen.
+        finding: &'a Finding,
+        /// What was seen.
+        replay: &'a Replay,
+    },
+    /// A finding was seen for the first time.
+    Confirmed {
+        /// The run that it was predicted from.
+        run: RunId,
+        /// The finding.
+        finding: &'a Finding,
+    },
+    /// All findings of a run in a model were replayed, or there was no time for it.
+    Replayed {
+        /// The run that they were predicted from.
+        run: RunId,
+        /// In which model.
+        model: Model,
+    },
+    /// Everything about a run is known.
+    RunExamined {
+        /// What is known.
+        examined: &'a Examined,
+    },
+    /// All runs of a round are examined.
+    RoundDone {
+        /// Which round.
+        round: u32,
+        /// Replays that did something new: the next round examines them, if there is one.
+        new: usize,
+    },
+    /// Nothing more will happen.
+    Done {
+        /// What is known.
+        exploration: &'a Exploration,
+    },
+}
+
+/// Who is told of events, as they happen.
+///
+/// A closure will do where nothing has to be kept.
+pub trait Observer: Send {
+    /// Is told of an event.
+    fn see(&mut self, event: Event<'_>);
+
+    /// Keeps a run whose findings are to be replayed later: a run of the first round, or one with findings of its own.
+    ///
+    /// # Errors
+    /// When it could not be kept; that ends the loop.
+    fn keep(&mut self, _run: &Run, _examined: &Examined) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl<F: FnMut(Event<'_>) + Send> Observer for F {
+    fn see(&mut self, event: Event<'_>) {
+        self(event);
+    }
+}
+
+/// What replays of one finding showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// How often it was replayed.
+    pub runs: u32,
+    /// How often the bug was seen.
+    pub hits: u32,
+    /// Where and why a replay left the schedule, in words, if one did.
+    pub diverged: Option<String>,
+    /// What was seen: the crash, the failed assertion, the value, who waited for whom. In words.
+    pub showed: Option<String>,
+}
+
+/// What a run told in one model.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The model.
+    pub model: Model,
+    /// What was predicted, without what only the optimistic model said and no replay showed, and without what was told before.
+    pub prediction: Prediction,
+    /// What replays showed, by the id of the finding.
+    pub replays: BTreeMap<String, Replayed>,
+}
+
+/// A run that was examined.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// Which run.
+    pub run: RunId,
+    /// The run as a trace, which findings name the events of.
+    pub trace: Arc<Trace>,
+    /// What it told in each model, in their order.
+    pub answers: Vec<Answer>,
+}
+
+/// Why the loop left something out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It was told to stop.
+    Interrupted,
+    /// Its time was over.
+    OutOfTime,
+}
+
+/// What came of exploring a program.
+#[derive(Debug, Default)]
+pub struct Exploration {
+    /// Every run that was examined, in order.
+    pub examined: Vec<Examined>,
+    /// Whether a recorded run failed by itself.
+    pub failed: bool,
+    /// Findings that there was no time to replay.
+    pub not_replayed: usize,
+    /// Why something was left out, if something was.
+    pub stopped: Option<Stop>,
+    /// What went wrong inside the predictors, in words: bugs of Portent.
+    pub errors: Vec<String>,
+}

@@ -1,0 +1,28 @@
+//! The loop: from one run of a program to the bugs that its other interleavings contain, each shown by a replay.
+//!
+//! ```text
+//! Program ──run──▶ Run ──▶ trace ──predict──▶ findings ──Script──▶ Replay: seen, or not
+//!    ▲                                                               │
+//!    └──────────── a replay that did something new is a run ─────────┘
+//! ```
+//!
+//! [`Program`] is what a front end implements: run under a [`Plan`], give back a [`Run`]. [`explore`](explore()) is the loop; it tells
+//! an [`Observer`] what happens as it happens and returns an [`Exploration`]. Nothing here prints, and nothing here knows
+//! what a program is written in.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod explore;
+mod outcome;
+mod program;
+mod properties;
+pub mod replay;
+mod run;
+
+pub use error::Error;
+pub use explore::{Answer, Event, Examined, Exploration, Observer, Options, Replayed, RunId, Stop, explore};
+pub use outcome::{AtGoal, Crash, End, NotFollowed, Outcome, Stuck, WhyNotFollowed};
+pub use program::{Plan, Policy, Program};
+pub use properties::{Properties, Request, predict};
+pub use run::{EventList, Run};

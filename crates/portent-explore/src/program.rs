@@ -1,0 +1,58 @@
+//! Programs that can be run under a plan: what a front end implements.
+
+use crate::error::Error;
+use crate::replay::Schedule;
+use crate::run::Run;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A program that can be run under a plan, whatever it is written in.
+///
+/// What the loop relies on:
+/// - one thread runs at a time, so that the order of events and their values are what happened;
+/// - threads have the same numbers in every run that is alike so far, and are called `T0`, `T1`, … or `T1:name`;
+/// - a thread that is given `n` events of a schedule executes `n` events of the trace, no more and no fewer;
+/// - a run that is [`like`](Plan::like) another gets the same answers from the system, as far as it asks the same.
+pub trait Program {
+    /// Runs it once, to its end or until the plan stops it.
+    ///
+    /// # Errors
+    /// When it could not be started, or nothing could be recorded. How the program itself failed is in the run.
+    fn run(&self, plan: &Plan<'_>) -> Result<Run, Error>;
+
+    /// Variables that properties may name before a run touches them: their names, and where each is declared.
+    fn declarations(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+}
+
+/// Who runs when, how long, and what the system answers.
+#[derive(Clone, Debug, Default)]
+pub struct Plan<'a> {
+    /// Who runs next where no schedule says so.
+    pub policy: Policy,
+    /// What chance starts from, where the policy takes one.
+    pub seed: u64,
+    /// Who executes how many events first, and what to look for then.
+    pub schedule: Option<&'a Schedule>,
+    /// An earlier run: the same threads, and the same answers of the system, as far as the program asks for them.
+    pub like: Option<&'a Run>,
+    /// A program that runs longer hangs, and is stopped.
+    pub limit: Option<Duration>,
+    /// What the program writes goes nowhere.
+    pub silent: bool,
+}
+
+/// Who runs next, where nothing else decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Whoever runs, as long as it can.
+    #[default]
+    Stay,
+    /// Each in turn.
+    RoundRobin,
+    /// By chance.
+    Random,
+    /// By priorities that change at a few points (Burckhardt et al.).
+    Pct,
+}

@@ -1,0 +1,78 @@
+//! Running a program again, as a schedule says, and seeing what comes of it.
+//!
+//! The runtime enforces the schedule and records the run; everything else is done here, afterwards, on the two runs: where
+//! the program did something else than in the recording, what the reads that matter saw, how it ended. A finding counts as
+//! shown only if it was *seen*:
+//!
+//! | kind | seen when the schedule was followed and |
+//! |---|---|
+//! | race | both threads stood at their conflicting accesses at once |
+//! | deadlock | every thread of the cycle stood at a lock that it could not get; a lost wake-up: the sleeper slept, and nobody could move |
+//! | atomicity, nondeterminism | the events happened in the predicted order, and one of the reads among them saw another value, or the program failed |
+//! | final value | the last write of the variable left another value |
+//! | property | the property's monitor, on the replayed run, says that it is broken |
+
+mod compare;
+mod finding;
+mod schedule;
+mod seen;
+mod wanted;
+
+pub use finding::{Finding, Findings};
+pub use schedule::{Schedule, ScheduleGoal};
+pub use wanted::Wanted;
+
+use crate::error::Error;
+use crate::program::{Plan, Program};
+use crate::run::Run;
+use std::time::Duration;
+
+/// What to replay, however often.
+pub struct Script<'a> {
+    /// The program.
+    pub program: &'a dyn Program,
+    /// The run that it is like, up to the schedule.
+    pub original: &'a Run,
+    /// Who executes how many events.
+    pub schedule: Schedule,
+    /// What is to be seen.
+    pub wanted: Wanted,
+    /// After this time the program hangs.
+    pub limit: Option<Duration>,
+    /// What the program writes goes nowhere.
+    pub silent: bool,
+}
+
+/// One replay.
+#[derive(Debug)]
+pub struct Replay {
+    /// Whether what was wanted was seen.
+    pub hit: bool,
+    /// What was seen, or why not, in sentences.
+    pub evidence: Vec<String>,
+    /// Where the program did something else than the schedule says.
+    pub diverged: Option<String>,
+    /// How the program failed, if it did and the recorded run did not fail so.
+    pub failed: Option<String>,
+    /// The run, which can be examined like any other.
+    pub run: Run,
+}
+
+impl Script<'_> {
+    /// Runs it once.
+    pub fn run(&self) -> Result<Replay, Error> {
+        let plan = Plan {
+            schedule: Some(&self.schedule),
+            like: Some(self.original),
+            limit: self.limit,
+            silent: self.silent,
+            ..Plan::default()
+        };
+        let run = self.program.run(&plan)?;
+        let failed = run.outcome.failed_unlike(&self.original.outcome);
+        let diverged = self.divergence(&run);
+        let mut replay = Replay { hit: false, evidence: Vec::new(), diverged, failed, run };
+        (replay.hit, replay.evidence) = self.seen(&replay);
+        Ok(replay)
+    }
+}

@@ -1,0 +1,129 @@
+//! Whether a replay showed what was wanted.
+
+use super::{Replay, Script, Wanted};
+use crate::outcome::{AtGoal, Stuck};
+use crate::run::Run;
+use portent_trace::{FunctionBlocks, InputEvent, InputOp, ObjectClass, ReadOrder, WriteOrder};
+
+impl Script<'_> {
+    /// Whether what was wanted was seen.
+    pub(super) fn seen(&self, replay: &Replay) -> (bool, Vec<String>) {
+        let followed = replay.diverged.is_none();
+        match &self.wanted {
+            Wanted::Same => (followed, Vec::new()),
+            Wanted::Anything => (replay.failed.is_some(), Vec::new()),
+            Wanted::Race => self.race_seen(replay),
+            Wanted::Deadlock => self.deadlock_seen(replay),
+            Wanted::LostWakeUp { sleeper } => {
+                let sleeps = |stuck: &&Stuck| stuck.thread == *sleeper && stuck.asleep;
+                let found = replay.run.outcome.deadlock.iter().flatten().find(sleeps);
+                (found.is_some(), found.iter().map(|stuck| stuck.sentence.clone()).collect())
+            }
+            Wanted::Property { source } => self.property_seen(replay, source),
+            Wanted::Values { events } if followed => self.values_seen(replay, events),
+            Wanted::FinalValue { object } if followed => self.final_value_seen(replay, object),
+            Wanted::Values { .. } | Wanted::FinalValue { .. } => (false, Vec::new()),
+        }
+    }
+
+    fn race_seen(&self, replay: &Replay) -> (bool, Vec<String>) {
+        let Some([a, b]) = replay.run.outcome.at_goal.as_deref().and_then(|all| <&[_; 2]>::try_from(all).ok()) else {
+            return (false, Vec::new());
+        };
+        let overlap = a.memory.start < b.memory.end && b.memory.start < a.memory.end;
+        let seen = is_access(a) && is_access(b) && overlap && (writes(a) || writes(b)) && (is_plain(a) || is_plain(b));
+        let about = |one: &AtGoal| {
+            let what = one.op.map_or("?", verb);
+            // Memory without a symbol is named in the finding; its address would tell nothing.
+            let object = one.object.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+            format!("T{} is about to {what}{object} at {}", one.thread, one.place)
+        };
+        (seen, vec![about(a), about(b)])
+    }
+
+    fn deadlock_seen(&self, replay: &Replay) -> (bool, Vec<String>) {
+        let Some(goal) = &replay.run.outcome.at_goal else { return (false, Vec::new()) };
+        let waits = |one: &AtGoal| {
+            let at_lock = matches!(one.op, Some(InputOp::Acquire | InputOp::AcquireShared | InputOp::AcquireAll));
+            at_lock && !one.enabled
+        };
+        let evidence = replay.run.outcome.deadlock.iter().flatten().map(|stuck| stuck.sentence.clone()).collect();
+        (!goal.is_empty() && goal.iter().all(waits), evidence)
+    }
+
+    /// Compares what reads saw: each event stands at the same place of both sequences, as the schedule was followed.
+    fn values_seen(&self, replay: &Replay, wanted: &[u32]) -> (bool, Vec<String>) {
+        let expected = self.expected();
+        let mut evidence = Vec::new();
+        let mut comparable = false;
+        let mut differs = false;
+        for number in wanted {
+            let Some(at) = expected.iter().position(|found| found == number) else { return (false, evidence) };
+            let (before, now) = (&self.original.events[*number as usize], &replay.run.events[at]);
+            if matches!(before.op, InputOp::Write(_)) {
+                continue;
+            }
+            let (Some(was), Some(is)) = (before.value, now.value) else { continue };
+            comparable = true;
+            if was != is {
+                differs = true;
+                evidence.push(format!("{} saw {is} instead of {was}", replay.run.describe(now)));
+            }
+        }
+        if let Some(failed) = &replay.failed {
+            evidence.push(failed.clone());
+        }
+        (differs || replay.failed.is_some() || !comparable, evidence)
+    }
+
+    /// Whether the replayed run, whatever way it took, breaks the property.
+    fn property_seen(&self, replay: &Replay, source: &str) -> (bool, Vec<String>) {
+        let complete = replay.run.outcome.deadlock.is_none() && replay.failed.is_none();
+        let broken = replay
+            .run
+            .trace(FunctionBlocks::None)
+            .map_err(|error| error.to_string())
+            .and_then(|trace| portent_spec::broken_by(&trace, source, complete));
+        match broken {
+            Ok(Some(how)) => (true, vec![how]),
+            Ok(None) => (false, Vec::new()),
+            Err(why) => (false, vec![why]),
+        }
+    }
+
+    fn final_value_seen(&self, replay: &Replay, object: &str) -> (bool, Vec<String>) {
+        let last = |run: &Run| {
+            let is_it = |event: &&InputEvent| {
+                matches!(event.op, InputOp::Write(_) | InputOp::Update(_))
+                    && run.names.name(ObjectClass::Variable, event.object) == object
+            };
+            run.events.iter().rev().find(is_it).and_then(|event| event.value)
+        };
+        match (last(self.original), last(&replay.run)) {
+            (Some(was), Some(is)) if was != is => (true, vec![format!("{object} ends as {is} instead of {was}")]),
+            _ => (replay.failed.is_some(), replay.failed.iter().cloned().collect()),
+        }
+    }
+}
+
+fn is_access(one: &AtGoal) -> bool {
+    one.op.is_some_and(InputOp::is_access)
+}
+
+fn writes(one: &AtGoal) -> bool {
+    matches!(one.op, Some(InputOp::Write(_) | InputOp::Update(_)))
+}
+
+/// Read-modify-writes are always atomic.
+fn is_plain(one: &AtGoal) -> bool {
+    matches!(one.op, Some(InputOp::Read(ReadOrder::Plain) | InputOp::Write(WriteOrder::Plain)))
+}
+
+fn verb(op: InputOp) -> &'static str {
+    match op {
+        InputOp::Read(_) => "read",
+        InputOp::Write(_) => "write",
+        InputOp::Update(_) => "update",
+        _ => op.text(),
+    }
+}

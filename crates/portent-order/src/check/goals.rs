@@ -1,0 +1,136 @@
+//! What a goal is, and whether a replay has reached it.
+
+use super::replay::Replay;
+use super::{Checker, ensure};
+use crate::goal::{Goal, Writer};
+use crate::read_rule::ReadRule;
+use portent_trace::{EventId, Op, Pairing, Reach, ThreadId};
+
+impl Checker<'_> {
+    /// Whether the goal's events are of the right kind at all.
+    pub(super) fn is_a_goal(&self, goal: &Goal) -> Result<(), String> {
+        let (op, thread) = (|e| self.trace.op(e), |e| self.trace.thread(e));
+        let conflict = |a: EventId, b: EventId| thread(a) != thread(b) && op(a).conflicts_with(op(b));
+        match *goal {
+            Goal::Race { first, second } => {
+                ensure(conflict(first, second), "the two do not conflict")?;
+                ensure(!(op(first).is_atomic() && op(second).is_atomic()), "both are atomic")
+            }
+            Goal::Nondeterminism { read, challenger } => {
+                ensure(op(read).reads(), "the event does not read")?;
+                ensure(self.saw[read.index()] != challenger, "that is what it saw")?;
+                let Writer::Event(c) = challenger else { return Ok(()) };
+                ensure(c != read && op(c).writes() && op(c).variable() == op(read).variable(), "no write it could see")
+            }
+            Goal::FinalValue { variable, challenger } => {
+                ensure(
+                    op(challenger).writes() && op(challenger).variable() == Some(variable),
+                    "no write of the variable",
+                )?;
+                ensure(self.last[variable.index()] != Writer::Event(challenger), "that is what it held")
+            }
+            Goal::Atomicity { first, remote, second } => {
+                ensure(
+                    conflict(first, remote) && conflict(remote, second),
+                    "the remote access does not conflict with both",
+                )?;
+                ensure(thread(first) == thread(second) && first < second, "the block's accesses are not in order")?;
+                ensure(self.in_one_block(first, second), "the two are not in one atomic block")
+            }
+            Goal::Deadlock { ref waiting } => {
+                let mut threads: Vec<ThreadId> = waiting.iter().map(|&e| thread(e)).collect();
+                threads.sort();
+                threads.dedup();
+                ensure(waiting.len() > 1 && threads.len() == waiting.len(), "not a cycle of distinct threads")?;
+                ensure(waiting.iter().all(|&e| matches!(op(e), Op::Acquire(..))), "not all are acquires")
+            }
+            Goal::LostWakeup { pairing } => ensure(pairing.index() < self.trace.pairings().len(), "no such wait"),
+        }
+    }
+
+    pub(super) fn in_one_block(&self, first: EventId, second: EventId) -> bool {
+        let program = &self.program[self.trace.thread(first).index()];
+        let at = |event: EventId| program.partition_point(|&e| e < event);
+        let mark = |e: &EventId| matches!(self.trace.op(*e), Op::Begin(_) | Op::End(_));
+        let opened = program[..at(first)].iter().rev().find(|e| mark(e));
+        opened.is_some_and(|&e| matches!(self.trace.op(e), Op::Begin(_)))
+            && !program[at(first)..at(second)].iter().any(mark)
+    }
+}
+
+impl Replay<'_, '_> {
+    /// Whether the goal is reached after the last step.
+    pub(super) fn reached(&self, goal: &Goal) -> Result<(), String> {
+        let trace = self.checker.trace;
+        let is_next = |event: EventId| self.next(trace.thread(event)) == Some(event);
+        match *goal {
+            Goal::Race { first, second } => {
+                ensure(is_next(first) && is_next(second), "the two are not both next")?;
+                let symbolic = self.rule == ReadRule::SameFormulas;
+                let other = [first, second].into_iter().filter(|_| symbolic).find_map(|event| self.other_way(event));
+                other.map_or(Ok(()), Err)
+            }
+            Goal::Nondeterminism { read, .. } => {
+                let after = self.position[trace.thread(read).index()];
+                let last = self.checker.program[trace.thread(read).index()].get(after.wrapping_sub(1));
+                ensure(last == Some(&read), "the read is not the last event of its thread")
+            }
+            Goal::FinalValue { variable, challenger } => {
+                ensure(trace.thread_ids().all(|t| self.next(t).is_none()), "the reordering is not complete")?;
+                ensure(self.memory[variable.index()] == Writer::Event(challenger), "another write is the last")?;
+                let Writer::Event(last) = self.checker.last[variable.index()] else { return Ok(()) };
+                let (held, holds) = (trace.value(last), self.content(variable));
+                let same = self.tainted_variables[variable.index()] || (held.is_some() && held == holds);
+                ensure(!self.rule.compares_values() || !same, "the variable may hold the same value")
+            }
+            Goal::Atomicity { first, remote, second } => {
+                let when = [first, remote, second].map(|event| self.when.get(&event));
+                let [Some(a), Some(f), Some(b)] = when else { return Err("not all three were executed".into()) };
+                ensure(a < f && f < b, "the remote access is not between the two")
+            }
+            Goal::Deadlock { ref waiting } => {
+                for (i, &event) in waiting.iter().enumerate() {
+                    let holder = trace.thread(waiting[(i + 1) % waiting.len()]);
+                    let Op::Acquire(lock, mode) = trace.op(event) else { return Err("not an acquire".into()) };
+                    let mut holdings = self.holders[lock.index()].iter();
+                    ensure(is_next(event), "a thread of the cycle is not at its acquire")?;
+                    ensure(
+                        holdings.any(|(t, m)| *t == holder && m.conflicts_with(mode)),
+                        "a lock of the cycle is not held by the next thread",
+                    )?;
+                }
+                Ok(())
+            }
+            Goal::LostWakeup { pairing } => self.lost(self.pairing(pairing.index())),
+        }
+    }
+
+    pub(super) fn lost(&self, Pairing { condition, sleep, notify, wake }: Pairing) -> Result<(), String> {
+        let trace = self.checker.trace;
+        let (Some(slept), Some(notified)) = (self.when.get(&sleep), self.when.get(&notify)) else {
+            return Err("its sleep or its notify was not executed".into());
+        };
+        ensure(notified < slept, "the notify did not come too early")?;
+        let sleeper = trace.thread(sleep);
+        ensure(self.next(sleeper) == Some(wake), "the sleeper is not at its wake")?;
+        for (&event, when) in self.when.iter().filter(|(_, when)| *when > slept) {
+            let Op::Notify(on, reach) = trace.op(event) else { continue };
+            ensure(
+                on != condition || (reach == Reach::One && self.takes_another(event, *when, sleeper)),
+                "another notify would wake it",
+            )?;
+        }
+        // Not before a read that it may not keep: from there it would go on, with another value.
+        let waits = |t: ThreadId| self.next(t).is_none_or(|e| self.blocked(e).is_some());
+        ensure(trace.thread_ids().all(|t| t == sleeper || waits(t)), "another thread can go on")
+    }
+
+    /// Whether the one whom a notify woke in the trace was asleep when it was executed, and is of another thread.
+    pub(super) fn takes_another(&self, notify: EventId, executed: u64, sleeper: ThreadId) -> bool {
+        self.checker.trace.woken_by(notify).iter().any(|k| {
+            let sleep = self.pairing(k.index()).sleep;
+            let slept = self.when.get(&sleep);
+            slept.is_some_and(|&slept| slept < executed) && self.checker.trace.thread(sleep) != sleeper
+        })
+    }
+}

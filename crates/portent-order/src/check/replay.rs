@@ -1,0 +1,160 @@
+//! A schedule as it is replayed: what may happen, and what it changes.
+
+use super::{Checker, ensure};
+use crate::goal::{Goal, Writer};
+use crate::read_rule::ReadRule;
+use portent_trace::{EventId, Mode, Op, Pairing, ThreadId, VarId};
+use std::collections::HashMap;
+
+/// The state of a replay.
+pub(super) struct Replay<'c, 't> {
+    pub(super) checker: &'c Checker<'t>,
+    pub(super) rule: ReadRule,
+    pub(super) position: Vec<usize>,
+    /// The steps at which sleeps, notifies and the goal's accesses were executed.
+    pub(super) when: HashMap<EventId, u64>,
+    /// The last write of each variable.
+    pub(super) memory: Vec<Writer>,
+    /// Where values are compared: threads that read something else, and variables they wrote since.
+    pub(super) tainted_threads: Vec<bool>,
+    pub(super) tainted_variables: Vec<bool>,
+    /// Where there are formulas: the numbers in variables that differ from what their writes wrote in the trace, and all that
+    /// threads have read; `None` is a number that is not known.
+    pub(super) contents: HashMap<VarId, Option<i64>>,
+    pub(super) values_read: Vec<Vec<Option<i64>>>,
+    pub(super) holders: Vec<Vec<(ThreadId, Mode)>>,
+    /// How many sends of each token were executed.
+    pub(super) sent: Vec<usize>,
+    pub(super) stopped: Vec<bool>,
+    /// Whether the last read of each thread may see any write, and which variables such an update wrote last.
+    pub(super) last_reads_free: bool,
+    pub(super) unknown: Vec<bool>,
+}
+
+impl<'c, 't> Replay<'c, 't> {
+    pub(super) fn new(checker: &'c Checker<'t>, rule: ReadRule) -> Self {
+        Replay {
+            checker,
+            rule,
+            position: vec![0; checker.program.len()],
+            when: HashMap::new(),
+            memory: vec![Writer::Init; checker.trace.variables()],
+            tainted_threads: vec![false; checker.program.len()],
+            tainted_variables: vec![false; checker.trace.variables()],
+            contents: HashMap::new(),
+            values_read: vec![Vec::new(); checker.program.len()],
+            holders: vec![Vec::new(); checker.trace.locks()],
+            sent: vec![0; checker.trace.tokens()],
+            stopped: vec![false; checker.program.len()],
+            last_reads_free: false,
+            unknown: vec![false; checker.trace.variables()],
+        }
+    }
+    pub(super) fn next(&self, thread: ThreadId) -> Option<EventId> {
+        self.checker.program[thread.index()].get(self.position[thread.index()]).copied()
+    }
+    pub(super) fn pairing(&self, index: usize) -> Pairing {
+        self.checker.trace.pairings()[index]
+    }
+
+    /// Why the event cannot happen now, reads aside; `None` if it can.
+    pub(super) fn blocked(&self, event: EventId) -> Option<String> {
+        let trace = self.checker.trace;
+        let thread = trace.thread(event);
+        let held = |lock: usize, mode: Mode| {
+            self.holders[lock].iter().any(|(holder, holding)| *holder != thread && holding.conflicts_with(mode))
+        };
+        match trace.op(event) {
+            Op::Acquire(lock, mode) => held(lock.index(), mode).then(|| "the lock is held by another thread".into()),
+            Op::Busy(lock, mode) => (!held(lock.index(), mode)).then(|| "no other thread holds the lock".into()),
+            Op::Receive(token) => {
+                (self.sent[token.index()] < trace.senders(token).len()).then(|| "its token is not sent".into())
+            }
+            Op::Wake(_) => {
+                let pairing = self.pairing(trace.pairing_of_wake(event)?.index());
+                let order = (self.when.get(&pairing.sleep), self.when.get(&pairing.notify));
+                (!matches!(order, (Some(sleep), Some(notify)) if sleep < notify)).then(|| "it is not notified".into())
+            }
+            _ => None,
+        }
+    }
+
+    /// Why the event cannot read what it would read now; `None` if it can.
+    pub(super) fn misread(&self, event: EventId) -> Option<String> {
+        let op = self.checker.trace.op(event);
+        match self.rule {
+            ReadRule::AnyWrite => None,
+            ReadRule::SameFormulas => self.other_way(event),
+            ReadRule::SameBranches => {
+                let tainted = self.tainted_threads[self.checker.trace.thread(event).index()];
+                (matches!(op, Op::Branch) && tainted).then(|| "its thread has read something else".into())
+            }
+            _ if !op.reads() => None,
+            ReadRule::ObservedWrite => {
+                let x = op.variable()?.index();
+                let other = self.memory[x] != self.checker.saw[event.index()] || self.unknown[x];
+                other.then(|| "it would read another write".into())
+            }
+            ReadRule::SameValue => self.reads_anew(event).then(|| "it would read another value".into()),
+        }
+    }
+
+    pub(super) fn execute(&mut self, thread: ThreadId, goal: Option<&Goal>, step: u64) -> Result<(), String> {
+        let known = thread.index() < self.position.len();
+        let event = known.then(|| self.next(thread)).flatten().ok_or("the thread has no further event")?;
+        ensure(!self.stopped[thread.index()], "the thread stopped at a changed read")?;
+        if let Some(why) = self.blocked(event) {
+            return Err(why);
+        }
+        if let Some(why) = self.misread(event) {
+            let free = self.rule.frees_reads()
+                && match goal {
+                    Some(Goal::Nondeterminism { read, .. }) => event == *read,
+                    Some(Goal::Atomicity { remote, second, .. }) => event == *remote || event == *second,
+                    _ => self.last_reads_free,
+                };
+            ensure(free, &why)?;
+            self.stopped[thread.index()] = true;
+        }
+        if let Some(&Goal::Nondeterminism { read, challenger }) = goal
+            && event == read
+        {
+            let variable = self.checker.trace.op(read).variable().ok_or("the event does not read")?;
+            ensure(self.memory[variable.index()] == challenger, "the read does not see the challenger")?;
+            if self.rule.compares_values() {
+                ensure(!self.tainted_variables[variable.index()], "the challenger may have written another value")?;
+                let same = match self.contents.get(&variable) {
+                    Some(_) => !self.reads_anew(read),
+                    None => self.checker.same_value(read, challenger),
+                };
+                ensure(!same, "the challenger wrote the same value")?;
+            }
+        }
+        if self.rule.compares_values() {
+            let op = self.checker.trace.op(event);
+            self.tainted_threads[thread.index()] |= op.reads() && self.reads_anew(event);
+            if let (true, Some(x)) = (op.writes(), op.variable()) {
+                self.tainted_variables[x.index()] = self.tainted_threads[thread.index()];
+            }
+            self.note(event);
+        }
+        match self.checker.trace.op(event) {
+            Op::Write(x, _) | Op::Update(x, _) => {
+                self.memory[x.index()] = Writer::Event(event);
+                self.unknown[x.index()] = self.last_reads_free && self.stopped[thread.index()];
+            }
+            Op::Acquire(lock, mode) => self.holders[lock.index()].push((thread, mode)),
+            Op::Release(lock, mode) => self.holders[lock.index()].retain(|h| *h != (thread, mode)),
+            Op::Send(token) => self.sent[token.index()] += 1,
+            Op::Sleep(_) | Op::Notify(..) => drop(self.when.insert(event, step)),
+            _ => {}
+        }
+        if let Some(&Goal::Atomicity { first, remote, second }) = goal
+            && [first, remote, second].contains(&event)
+        {
+            self.when.insert(event, step);
+        }
+        self.position[thread.index()] += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,311 @@
+//! Laying out a window: from events of a trace to chains, scopes, readers and pasts, in one pass.
+
+use super::index::{Chain, Dense, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Source, Variable, ids};
+use super::rows::Rows;
+use super::slice::Slice;
+use super::values::TraceValues;
+use super::window::{Accesses, Act, InChain, Scope, ScopesInChain, Wait, Window};
+use crate::goal::{Model, Schedule, Writer};
+use crate::read_rule::{ReadRule, Recorded};
+use portent_trace::{EventId, LockId, Mode, Op, ThreadId, Trace, VarId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// The state of the trace between two windows, carried along so that opening a window costs its own length only.
+#[derive(Clone, Debug)]
+pub(crate) struct Prefix {
+    /// Events done.
+    pub done: usize,
+    /// The observed order up to there.
+    schedule: Schedule,
+    held: FxHashSet<(ThreadId, LockId, Mode)>,
+    last_write: FxHashMap<VarId, EventId>,
+    rule: ReadRule,
+    /// Where values are compared.
+    values: Option<Arc<TraceValues>>,
+}
+
+impl Prefix {
+    /// The empty prefix of a trace, for windows in a model.
+    pub(crate) fn of(trace: &Trace, model: Model) -> Self {
+        let values = (model == Model::Values).then(|| Arc::new(TraceValues::of(trace)));
+        let recorded = values.as_ref().map_or_else(Recorded::default, |values| values.recorded);
+        Prefix { values, ..Prefix::starting(0, model.read_rule(recorded)) }
+    }
+    fn starting(done: usize, rule: ReadRule) -> Self {
+        let (held, last_write) = (FxHashSet::default(), FxHashMap::default());
+        Prefix { done, schedule: Schedule::default(), held, last_write, rule, values: None }
+    }
+    /// Moves on to event `to`.
+    pub(crate) fn advance(&mut self, trace: &Trace, to: usize) {
+        for i in self.done..to {
+            let event = EventId::new(i);
+            let thread = trace.thread(event);
+            self.schedule.push(thread);
+            match trace.op(event) {
+                Op::Acquire(l, m) => drop(self.held.insert((thread, l, m))),
+                Op::Release(l, m) => drop(self.held.remove(&(thread, l, m))),
+                Op::Write(x, _) | Op::Update(x, _) => drop(self.last_write.insert(x, event)),
+                _ => {}
+            }
+        }
+        self.done = self.done.max(to);
+    }
+}
+
+impl<'t> Window<'t> {
+    /// The window of `len` events after the prefix.
+    pub(crate) fn open(trace: &'t Trace, prefix: &Prefix, len: usize) -> Self {
+        let first = prefix.done;
+        let len = len.min(trace.len() - first);
+        Self::lay_out(trace, prefix, len, None)
+    }
+
+    /// The window of the events of a slice, in [`Model::Reads`] or [`Model::Sync`].
+    pub(crate) fn of(trace: &'t Trace, model: Model, slice: &Slice<'_>) -> Self {
+        debug_assert!(model != Model::Values, "what values mean is only known of consecutive events");
+        let first = slice.events.first().map_or(trace.len(), |event| event.index());
+        let held = slice.held.iter().copied().collect();
+        let prefix = Prefix { held, ..Prefix::starting(first, model.read_rule(Recorded::default())) };
+        Self::lay_out(trace, &prefix, slice.events.len(), Some(slice))
+    }
+
+    fn lay_out(trace: &'t Trace, prefix: &Prefix, len: usize, slice: Option<&Slice<'_>>) -> Self {
+        let first = prefix.done;
+        let chains = trace.threads();
+        let mut w = Window {
+            trace,
+            rule: prefix.rule,
+            first,
+            chosen: slice.map(|slice| slice.events.clone().into()),
+            ends: slice.is_none() && first + len == trace.len(),
+            relaxed: slice.is_some_and(|slice| slice.relaxed.is_some()),
+            prefix: Arc::new(prefix.schedule.clone()),
+            chain_of: IndexVec::with_capacity(len),
+            place: IndexVec::with_capacity(len),
+            chain: IndexVec::repeat(IndexVec::default(), chains),
+            act: IndexVec::with_capacity(len),
+            saw: IndexVec::repeat(None, len),
+            readers: FxHashMap::default(),
+            variables: IndexVec::default(),
+            variable_of: FxHashMap::default(),
+            base_writer: IndexVec::default(),
+            scopes: IndexVec::default(),
+            locks: IndexVec::default(),
+            lock_of: FxHashMap::default(),
+            hard: Vec::new(),
+            waits: IndexVec::default(),
+            open_at: IndexVec::repeat(IndexVec::default(), chains),
+            open_sets: vec![Vec::new()].into(), // The empty one.
+            free_at: IndexVec::default(),
+            tries: false,
+            busy: Vec::new(),
+            past: Rows::default(),
+            values: None,
+        };
+        w.fill(prefix, len, slice);
+        if let Some((slice, relaxed)) = slice.and_then(|slice| Some((slice, slice.relaxed.as_ref()?))) {
+            w.free_base_readers(slice, relaxed);
+            let known = relaxed.orders.iter().filter_map(|&(a, b)| Some((w.local(a)?, w.local(b)?)));
+            let known: Vec<(Node, Node)> = known.collect();
+            w.hard.extend(known);
+        }
+        w.free_at = w.open_at.iter().map(last_free).collect();
+        match &prefix.values {
+            Some(whole) => w.add_values(whole),
+            None => w.compute_past(),
+        }
+        w
+    }
+
+    fn fill(&mut self, prefix: &Prefix, len: usize, slice: Option<&Slice<'_>>) {
+        let trace = self.trace;
+        let loose = slice.map(|slice| slice.loose(trace)).unwrap_or_default();
+        let base = |x: VarId| match slice {
+            Some(slice) => (slice.base)(x),
+            None => prefix.last_write.get(&x).map_or(Writer::Init, |&w| Writer::Event(w)),
+        };
+        let mut open: IndexVec<Chain, Vec<ScopeId>> = IndexVec::repeat(Vec::new(), self.chain.len());
+        let mut held: Vec<_> = prefix.held.iter().copied().collect();
+        held.sort_unstable();
+        for (thread, lock, mode) in held {
+            let chain = Chain::new(thread.index());
+            let scope = self.new_scope(lock, mode, chain, None);
+            open[chain].push(scope);
+        }
+        let mut last: IndexVec<Variable, Source> = IndexVec::default();
+        for node in ids(0..len) {
+            let event = self.event(node);
+            let chain = Chain::new(trace.thread(event).index());
+            self.chain_of.push(chain);
+            let place = self.chain[chain].push(node);
+            self.place.push(place);
+            let set = self.intern_open(chain, &open[chain]);
+            self.open_at[chain].push(set);
+            let act = match trace.op(event) {
+                Op::Read(x, _) => Act::Read(self.variable(&base, x, &mut last)),
+                Op::Write(x, _) => Act::Write(self.variable(&base, x, &mut last)),
+                Op::Update(x, _) => Act::Update(self.variable(&base, x, &mut last)),
+                Op::Acquire(..) if loose.contains(&event) => Act::Other,
+                Op::Acquire(l, mode) => {
+                    let scope = self.new_scope(l, mode, chain, Some(node));
+                    open[chain].push(scope);
+                    Act::Acquire(scope)
+                }
+                Op::Release(l, mode) => {
+                    let lock = self.lock(l);
+                    let is_this = |&s: &ScopeId| self.scopes[s].lock == lock && self.scopes[s].mode == mode;
+                    let at = open[chain].iter().rposition(is_this);
+                    match at.map(|at| open[chain].remove(at)) {
+                        Some(scope) => {
+                            self.scopes[scope].release = Some(node);
+                            Act::Release(scope)
+                        }
+                        // Traces are well-formed and the prefix knows what is held; only a relaxed slice does not tell.
+                        None => Act::Other,
+                    }
+                }
+                Op::Busy(..) if self.relaxed => Act::Other,
+                Op::Busy(l, mode) => {
+                    let lock = self.lock(l);
+                    let others = open.entries().filter(|(other, _)| *other != chain).flat_map(|(_, open)| open);
+                    let holder = others.copied().find(|&s| {
+                        let scope = self.scopes[s];
+                        scope.lock == lock && scope.mode.conflicts_with(mode)
+                    });
+                    self.busy.extend(holder.map(|holder| (node, holder)));
+                    self.tries = true;
+                    Act::Busy(lock, mode)
+                }
+                Op::Receive(token) => {
+                    let inside = trace.senders(token).iter().filter_map(|&sender| self.local(sender));
+                    let edges: Vec<(Node, Node)> = inside.map(|sender| (sender, node)).collect();
+                    self.hard.extend(edges);
+                    Act::Other
+                }
+                Op::Sleep(_) => Act::Sleep,
+                Op::Notify(..) => Act::Notify,
+                Op::Wake(_) => match trace.pairing_of_wake(event) {
+                    Some(k) => {
+                        let pairing = trace.pairings()[k.index()];
+                        let (sleep, notify) = (self.local(pairing.sleep), self.local(pairing.notify));
+                        self.hard.extend(notify.map(|notify| (notify, node)));
+                        Act::Wake(self.waits.push(Wait { sleep, notify, wake: node }))
+                    }
+                    None => Act::Other,
+                },
+                Op::Send(_) | Op::Begin(_) | Op::End(_) | Op::Branch => Act::Other,
+            };
+            self.act.push(act);
+            if let (Some(x), ReadRule::ObservedWrite) = (act.read(), self.rule) {
+                let source = match slice {
+                    None => Some(last[x]),
+                    Some(slice) => self.seen_in(slice, event, node),
+                };
+                self.saw[node] = source;
+                match source {
+                    None => {}
+                    Some(Source::Base) => self.variables[x].base_readers.push(node),
+                    Some(Source::Write(writer)) => {
+                        self.readers.entry(writer).or_default().push(node);
+                        self.hard.push((writer, node));
+                    }
+                }
+            }
+            if let Some(x) = act.written() {
+                last[x] = Source::Write(node);
+                list_in_chain(&mut self.variables[x].writes, chain, node);
+            }
+            if let Some(x) = act.read().or(act.written()) {
+                list_in_chain(&mut self.variables[x].all, chain, node);
+            }
+        }
+        for (chain, open) in open.entries() {
+            let set = self.intern_open(chain, open);
+            self.open_at[chain].push(set);
+        }
+    }
+
+    /// The write that a read of a slice saw; `None` if it is neither in the slice nor below it.
+    fn seen_in(&mut self, slice: &Slice<'_>, read: EventId, node: Node) -> Option<Source> {
+        let Writer::Event(writer) = (slice.saw)(read) else { return Some(Source::Base) };
+        match self.local(writer) {
+            Some(writer) => Some(Source::Write(writer)),
+            None if (slice.below)(writer) => Some(Source::Base),
+            None => {
+                // It comes after everything that the slice has of its thread, and so does the read, if it keeps it.
+                let chain = Chain::new(self.trace.thread(writer).index());
+                self.hard.extend(self.chain[chain].last().map(|&last| (last, node)));
+                None
+            }
+        }
+    }
+
+    /// The set of open scopes, shared with the place before when nothing changed.
+    fn intern_open(&mut self, chain: Chain, open: &[ScopeId]) -> OpenSet {
+        if open.is_empty() {
+            return OpenSet::EMPTY;
+        }
+        match self.open_at[chain].last() {
+            Some(&set) if self.open_sets[set] == open => set,
+            _ => self.open_sets.push(open.to_vec()),
+        }
+    }
+
+    fn variable(
+        &mut self,
+        base: &dyn Fn(VarId) -> Writer,
+        global: VarId,
+        last: &mut IndexVec<Variable, Source>,
+    ) -> Variable {
+        *self.variable_of.entry(global).or_insert_with(|| {
+            self.base_writer.push(base(global));
+            last.push(Source::Base);
+            self.variables.push(Accesses::default())
+        })
+    }
+
+    fn lock(&mut self, global: LockId) -> Lock {
+        *self.lock_of.entry(global).or_insert_with(|| self.locks.push(Vec::new()))
+    }
+
+    fn new_scope(&mut self, lock: LockId, mode: Mode, chain: Chain, acquire: Option<Node>) -> ScopeId {
+        let lock = self.lock(lock);
+        let id = self.scopes.push(Scope { lock, mode, chain, acquire, release: None });
+        let lists = &mut self.locks[lock];
+        match lists.iter_mut().find(|list| list.chain == chain && list.mode == mode) {
+            Some(list) => list.scopes.push(id),
+            None => lists.push(ScopesInChain { chain, mode, scopes: vec![id] }),
+        }
+        id
+    }
+
+    pub(super) fn compute_past(&mut self) {
+        self.hard.sort_unstable_by_key(|&(before, after)| (after, before));
+        let mut past = Rows::with_capacity(self.len(), self.chain.len());
+        let mut edges = self.hard.iter().copied().peekable();
+        for node in self.nodes() {
+            let known = std::iter::from_fn(|| edges.next_if(|&(_, after)| after == node).map(|(before, _)| before));
+            past.push(self.before(node).into_iter().chain(known), self.chain_of[node], self.place[node]);
+        }
+        self.past = past;
+    }
+}
+
+pub(super) fn list_in_chain(lists: &mut Vec<InChain>, chain: Chain, node: Node) {
+    match lists.iter_mut().find(|list| list.chain == chain) {
+        Some(list) => list.nodes.push(node),
+        None => lists.push(InChain { chain, nodes: vec![node] }),
+    }
+}
+
+fn last_free(open_sets: &IndexVec<Place, OpenSet>) -> IndexVec<Place, Option<Place>> {
+    let mut last = None;
+    let at = open_sets.entries().map(|(place, &set)| {
+        if set == OpenSet::EMPTY {
+            last = Some(place);
+        }
+        last
+    });
+    at.collect()
+}

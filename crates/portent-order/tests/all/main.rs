@@ -1,0 +1,10 @@
+//! All tests of the crate from the outside, in one program: it is linked once, and the longest tests share the cores.
+
+mod agreement;
+mod corpus;
+mod laws;
+mod lost_wakeups;
+mod oracle;
+mod other_side;
+mod smt;
+mod symbolic;

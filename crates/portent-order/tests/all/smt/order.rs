@@ -1,0 +1,184 @@
+//! The order of events as an SMT problem: the encoding of docs/src/internals/encoding.md, written down eagerly and independently of the engine.
+//!
+//! Every event has a position, an integer, and so has the cut `z`: the events before it are the reordering.
+
+use portent_order::Writer;
+use portent_trace::{EventId, Mode, Op, Trace, VarId};
+use std::fmt::Write as _;
+
+/// Facts of a trace that the encoding needs.
+pub(super) struct Facts {
+    pub(super) program: Vec<Vec<EventId>>,
+    pub(super) saw: Vec<Writer>,
+    pub(super) writes: Vec<Vec<EventId>>,
+    /// Lock, mode, acquire, release.
+    pub(super) scopes: Vec<(usize, Mode, EventId, Option<EventId>)>,
+    pub(super) branches: bool,
+    /// Initial values, where reads recorded them.
+    pub(super) initial: Vec<Option<i64>>,
+}
+
+impl Facts {
+    /// The reads of a thread before an event of it.
+    pub(super) fn reads_before<'a>(&'a self, trace: &'a Trace, event: EventId) -> impl Iterator<Item = EventId> + 'a {
+        let program = &self.program[trace.thread(event).index()];
+        program.iter().copied().filter(move |&e| e < event && trace.op(e).reads())
+    }
+    /// Whether a write has the value that a read saw; there are no updates here.
+    pub(super) fn equal(&self, trace: &Trace, read: EventId, writer: Writer) -> bool {
+        let value = match writer {
+            Writer::Init => self.initial[trace.op(read).variable().unwrap().index()],
+            Writer::Event(w) => trace.value(w),
+        };
+        value.is_some() && value == trace.value(read)
+    }
+}
+
+pub(super) fn facts(trace: &Trace) -> Facts {
+    let mut f = Facts {
+        program: vec![Vec::new(); trace.threads()],
+        saw: Vec::new(),
+        writes: vec![Vec::new(); trace.variables()],
+        scopes: Vec::new(),
+        branches: trace.events().any(|e| e.op == Op::Branch),
+        initial: vec![None; trace.variables()],
+    };
+    for event in trace.events() {
+        f.program[event.thread.index()].push(event.id);
+        let last = event.op.variable().and_then(|x| f.writes[x.index()].last().copied());
+        f.saw.push(last.map_or(Writer::Init, Writer::Event));
+        if let (Op::Read(x, _), None, Some(_)) = (event.op, last, event.value) {
+            f.initial[x.index()] = event.value;
+        }
+        match event.op {
+            op if op.writes() => f.writes[op.variable().unwrap().index()].push(event.id),
+            Op::Acquire(lock, mode) => f.scopes.push((lock.index(), mode, event.id, None)),
+            Op::Release(lock, mode) => {
+                let mine = |s: &&mut (usize, Mode, EventId, Option<EventId>)| {
+                    (s.0, s.1) == (lock.index(), mode) && s.3.is_none() && trace.thread(s.2) == event.thread
+                };
+                f.scopes.iter_mut().rev().find(mine).unwrap().3 = Some(event.id);
+            }
+            _ => {}
+        }
+    }
+    f
+}
+
+pub(super) fn p(event: EventId) -> String {
+    format!("p{}", event.index())
+}
+pub(super) fn lt(a: impl Into<String>, b: impl Into<String>) -> String {
+    format!("(< {} {})", a.into(), b.into())
+}
+pub(super) fn any(parts: Vec<String>) -> String {
+    if parts.is_empty() { "false".into() } else { format!("(or {})", parts.join(" ")) }
+}
+pub(super) fn all(parts: Vec<String>) -> String {
+    if parts.is_empty() { "true".into() } else { format!("(and {})", parts.join(" ")) }
+}
+
+/// The read comes after the write, and no other write comes between.
+pub(super) fn sees(trace: &Trace, f: &Facts, e: EventId, writer: Writer) -> String {
+    let mut parts = Vec::new();
+    if let Writer::Event(w) = writer {
+        parts.push(lt(p(w), p(e)));
+    }
+    let writes = f.writes[trace.op(e).variable().unwrap().index()].iter();
+    for &d in writes.filter(|&&d| d != e && Writer::Event(d) != writer) {
+        let mut order = vec![lt(p(e), p(d))];
+        if let Writer::Event(w) = writer {
+            order.push(lt(p(d), p(w)));
+        }
+        parts.push(any(order));
+    }
+    all(parts)
+}
+
+/// Positions, and what holds of them in every model; what reads see is not part of it.
+pub(super) fn order(trace: &Trace, f: &Facts, logic: &str) -> String {
+    let mut s = format!("(set-logic {logic})\n(set-option :timeout 10000)\n(declare-const z Int)\n");
+    for event in trace.events() {
+        let _ = writeln!(s, "(declare-const {} Int)", p(event.id));
+    }
+    let mut say = |fact: String| {
+        let _ = writeln!(s, "(assert {fact})");
+    };
+    for event in trace.events() {
+        // Positions are distinct from the cut, so that every event is before or after it.
+        say(any(vec![lt(p(event.id), "z"), lt("z", p(event.id))]));
+    }
+    for program in &f.program {
+        for pair in program.windows(2) {
+            say(lt(p(pair[0]), p(pair[1])));
+        }
+    }
+    for event in trace.events() {
+        let e = event.id;
+        match event.op {
+            Op::Receive(token) => trace.senders(token).iter().for_each(|&send| say(lt(p(send), p(e)))),
+            Op::Wake(_) => {
+                if let Some(k) = trace.pairing_of_wake(e) {
+                    let pairing = trace.pairings()[k.index()];
+                    say(lt(p(pairing.notify), p(e)));
+                    say(any(vec![lt("z", p(e)), lt(p(pairing.sleep), p(pairing.notify))]));
+                }
+            }
+            Op::Busy(lock, mode) => {
+                let mut holders = vec![lt("z", p(e))];
+                for &(l, m, acquire, release) in &f.scopes {
+                    if l == lock.index() && m.conflicts_with(mode) && trace.thread(acquire) != event.thread {
+                        let mut held = vec![lt(p(acquire), p(e))];
+                        held.extend(release.map(|release| lt(p(e), p(release))));
+                        holders.push(all(held));
+                    }
+                }
+                say(any(holders));
+            }
+            _ => {}
+        }
+    }
+    for (i, &(l1, m1, a1, r1)) in f.scopes.iter().enumerate() {
+        for &(l2, m2, a2, r2) in &f.scopes[i + 1..] {
+            if l1 == l2 && m1.conflicts_with(m2) && trace.thread(a1) != trace.thread(a2) {
+                let mut order = vec![lt("z", p(a1)), lt("z", p(a2))];
+                order.extend(r1.map(|r| lt(p(r), p(a2))));
+                order.extend(r2.map(|r| lt(p(r), p(a1))));
+                say(any(order));
+            }
+        }
+    }
+    s
+}
+
+/// The event is the next of its thread.
+pub(super) fn at(trace: &Trace, f: &Facts, e: EventId) -> String {
+    let program = &f.program[trace.thread(e).index()];
+    let place = program.partition_point(|&x| x < e);
+    let mut parts = vec![lt("z", p(e))];
+    if place > 0 {
+        parts.push(lt(p(program[place - 1]), "z"));
+    }
+    all(parts)
+}
+
+/// The last write of a variable before the cut is this one.
+pub(super) fn last(f: &Facts, x: VarId, c: Writer) -> String {
+    let mut parts = Vec::new();
+    if let Writer::Event(c) = c {
+        parts.push(lt(p(c), "z"));
+    }
+    for &d in f.writes[x.index()].iter().filter(|&&d| Writer::Event(d) != c) {
+        let mut order = vec![lt("z", p(d))];
+        if let Writer::Event(c) = c {
+            order.push(lt(p(d), p(c)));
+        }
+        parts.push(any(order));
+    }
+    all(parts)
+}
+
+/// Every event is before the cut.
+pub(super) fn complete(f: &Facts) -> String {
+    all(f.program.iter().filter_map(|t| t.last()).map(|&e| lt(p(e), "z")).collect())
+}

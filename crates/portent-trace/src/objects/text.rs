@@ -1,0 +1,169 @@
+//! What objects are called. Ids of findings are made from these texts: a change here changes them all.
+
+use super::{Apart, ApartBy, Object, ObjectName};
+use crate::names::{Location, Names};
+use std::fmt::{self, Display, Formatter};
+
+/// An object as text, by the names of its trace.
+pub(super) struct Described<'a> {
+    pub(super) names: &'a Names,
+    pub(super) name: &'a ObjectName<'a>,
+}
+
+impl Display for Described<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let ObjectName { object, path, offset, apart } = *self.name;
+        match object {
+            Object::Named(text) => f.write_str(text)?,
+            Object::Global { name } => write!(f, "{name}{path}{}", Plus(offset))?,
+            Object::Heap { type_name, site, ordinal } => {
+                let site = self.names.location(site);
+                match type_name {
+                    Some(type_name) => write!(f, "{type_name}({site})#{ordinal}{path}{}", Plus(offset))?,
+                    None => write!(f, "heap({site})#{ordinal}{path}{}", Plus(offset))?,
+                }
+            }
+            Object::Stack { local: Some(local), .. } => {
+                write!(f, "{}{path}{} in {}()", local.name, Plus(offset), local.function)?;
+            }
+            Object::Stack { thread, local: None } => write!(f, "stack({})+{offset}", self.names.thread(thread))?,
+            Object::Memory { address } => write!(f, "memory {address:#x}")?,
+            Object::Unnamed { address } => write!(f, "{address:#x}")?,
+            Object::Nothing { thread } => write!(f, "nothing(T{})", thread.index())?,
+            Object::Message { channel, number } => write!(f, "chan {channel:#x}:{number}")?,
+            Object::Handover { lock } => write!(f, "{} handed over ", self.names.lock(lock))?,
+            Object::Thread { number, name: Some(name), .. } => write!(f, "T{number}:{name}")?,
+            Object::Thread { number, name: None, .. } => write!(f, "T{number}")?,
+        }
+        apart.fmt(f)
+    }
+}
+
+/// An offset, unless it is 0.
+struct Plus(u64);
+
+impl Display for Plus {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0 > 0 { write!(f, "+{}", self.0) } else { Ok(()) }
+    }
+}
+
+impl Display for Apart {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.by {
+            ApartBy::Nothing => {}
+            ApartBy::Address(address) => write!(f, "@{address:#x}")?,
+            ApartBy::Nth(n) => write!(f, "@{n}")?,
+        }
+        if self.len > 0 {
+            write!(f, ":{}", self.len)?;
+        }
+        if self.again > 0 {
+            write!(f, "#{}", self.again)?;
+        }
+        Ok(())
+    }
+}
+
+/// Some bytes of a variable that others cut.
+pub(crate) fn byte_range_text(name: &str, start: u64, len: u32) -> String {
+    format!("{name}[{start}..{}]", start + u64::from(len))
+}
+
+impl<'a> ObjectName<'a> {
+    /// Where the object was allocated, if it was.
+    ///
+    /// Of a plain name, that is the first `file:line` in it: recorders that know nothing but text put it there.
+    pub fn allocated_at(&self, names: &'a Names) -> Option<Location<'a>> {
+        match self.object {
+            Object::Heap { site, .. } => Some(names.location(site)),
+            Object::Named(text) => place_in(text).map(Location::of_text),
+            _ => None,
+        }
+    }
+}
+
+/// The first `file:line` in a name.
+fn place_in(name: &str) -> Option<&str> {
+    let is_place = |word: &&str| {
+        let parts = word.rsplit_once(':');
+        parts.is_some_and(|(file, line)| {
+            let named = file.rsplit_once('.').is_some_and(|(stem, ending)| !stem.is_empty() && !ending.is_empty());
+            named && !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit())
+        })
+    };
+    name.split([' ', '@', '(', ')', '[', ']', '+', ',']).find(is_place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Local;
+    use super::*;
+    use crate::ids::{LocId, LockId, ThreadId};
+    use crate::names::ObjectClass;
+
+    #[test]
+    fn every_object_has_its_text() {
+        let mut names = Names::default();
+        names.intern(ObjectClass::Thread, b"T0:main").unwrap();
+        names.intern(ObjectClass::Lock, b"m").unwrap();
+        let site = names.intern_location(b"list.c:31").unwrap();
+        let (thread, lock) = (ThreadId::new(0), LockId::new(0));
+        let text = |name: &ObjectName<'_>| Described { names: &names, name }.to_string();
+        let heap = Object::Heap { type_name: None, site, ordinal: 3 };
+        let node = Object::Heap { type_name: Some("Node"), site, ordinal: 3 };
+        let stack = Object::Stack { thread, local: None };
+        let local = Object::Stack { thread, local: Some(Local { function: "main", name: "total" }) };
+        let accounts = Object::Global { name: "accounts" };
+        let thread_7 = |name| Object::Thread { number: 7, name, start: LocId::from_number(1) };
+        for (object, path, offset, expected) in [
+            (Object::Named("x[0..4]"), "", 0, "x[0..4]"),
+            (accounts, "[2].balance", 0, "accounts[2].balance"),
+            (accounts, "[2]", 3, "accounts[2]+3"),
+            (heap, "", 0, "heap(list.c:31)#3"),
+            (heap, "", 8, "heap(list.c:31)#3+8"),
+            (node, ".next", 0, "Node(list.c:31)#3.next"),
+            (stack, "", 2912, "stack(T0:main)+2912"),
+            (stack, "", 0, "stack(T0:main)+0"),
+            (local, "[1]", 2, "total[1]+2 in main()"),
+            (Object::Memory { address: 0x10 }, "", 0, "memory 0x10"),
+            (Object::Unnamed { address: 0x10 }, "", 0, "0x10"),
+            (Object::Nothing { thread }, "", 0, "nothing(T0)"),
+            (Object::Message { channel: 0x10, number: 4 }, "", 0, "chan 0x10:4"),
+            (thread_7(None), "", 0, "T7"),
+            (thread_7(Some("worker")), "", 0, "T7:worker"),
+        ] {
+            assert_eq!(text(&ObjectName { path, offset, ..ObjectName::of(object) }), expected);
+        }
+        let apart = |by, len, again| Apart { by, len, again };
+        for (object, apart, expected) in [
+            (accounts, apart(ApartBy::Nothing, 4, 0), "accounts:4"),
+            (accounts, apart(ApartBy::Address(0x20), 0, 0), "accounts@0x20"),
+            (accounts, apart(ApartBy::Address(0x20), 4, 9), "accounts@0x20:4#9"),
+            (accounts, apart(ApartBy::Nth(2), 0, 3), "accounts@2#3"),
+            (Object::Message { channel: 1, number: 2 }, apart(ApartBy::Nothing, 0, 2), "chan 0x1:2#2"),
+            (Object::Handover { lock }, apart(ApartBy::Nothing, 0, 1), "m handed over #1"),
+        ] {
+            assert_eq!(text(&ObjectName { apart, ..ObjectName::of(object) }), expected);
+        }
+        assert_eq!(byte_range_text("wide", 4, 2), "wide[4..6]");
+    }
+
+    #[test]
+    fn where_an_object_was_allocated_is_known_or_found_in_its_text() {
+        let mut names = Names::default();
+        let site = names.intern_location(b"src/list.c:31").unwrap();
+        let allocated = |object| {
+            let place = ObjectName::of(object).allocated_at(&names)?;
+            Some((place.text?, place.file?, place.line?))
+        };
+        let heap = Object::Heap { type_name: None, site, ordinal: 1 };
+        assert_eq!(allocated(heap), Some(("src/list.c:31", "src/list.c", 31)));
+        assert_eq!(allocated(Object::Named("malloc@bank.c:12[0..8]")), Some(("bank.c:12", "bank.c", 12)));
+        let told = allocated(Object::Named("24 bytes from src/list.c:7 in push"));
+        assert_eq!(told, Some(("src/list.c:7", "src/list.c", 7)));
+        assert_eq!(allocated(Object::Named("std::string")), None);
+        assert_eq!(allocated(Object::Named("balance")), None);
+        assert_eq!(allocated(Object::Global { name: "of a.c:1" }), None);
+    }
+}
