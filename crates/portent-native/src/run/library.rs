@@ -22,7 +22,7 @@ const NAME: &str = "libportent_runtime.so";
 const ALIASES: [&str; 4] = ["libtsan.so", "libtsan.so.0", "libtsan.so.1", "libtsan.so.2"];
 
 /// The file of [`SPECS`].
-pub const SPECS_NAME: &str = "gcc.specs";
+pub(crate) const SPECS_NAME: &str = "gcc.specs";
 
 /// Makes gcc's compiler proper instrument while its driver, which would link libtsan, knows nothing of it. Needed where
 /// one command compiles and links, link-time optimisation included. The empty substitution ends the word: whatever
