@@ -14,7 +14,7 @@ use std::path::Path;
 /// One run of a program.
 #[derive(Debug)]
 pub struct Run {
-    /// What happened, in order.
+    /// What happened, in order. Call stacks are not kept: no front end records any yet.
     pub events: Vec<InputEvent>,
     /// What the things in the events are called.
     pub names: Names,
