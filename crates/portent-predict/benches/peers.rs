@@ -4,8 +4,8 @@
 //! `cargo bench -p portent-predict --bench peers [-- NAME]` runs the parts whose name contains NAME.
 
 use portent_order::{Checker, Goal, Model, Schedule};
-use portent_predict::syncp::{Wanted, sweep};
-use portent_predict::{by_happens_before, hb};
+use portent_predict::sync_preserving::{Wanted, sweep};
+use portent_predict::{by_happens_before, happens_before};
 use portent_trace::Trace;
 use portent_trace::generate::{Config, Generator};
 use std::time::{Duration, Instant};
@@ -70,7 +70,7 @@ fn passes(what: &str, trace: &Trace) {
     let events = trace.len();
     let (time, races) = best(5, || {
         let mut races = 0u64;
-        hb::detect(trace, |_| races += 1);
+        happens_before::detect(trace, |_| races += 1);
         races
     });
     println!("{what:12} {:24} {} {races} pairs; goal 15 M events/s", "hb: detector", rate(events, time));

@@ -5,7 +5,7 @@
 //!
 //! `cargo bench -p portent-predict --bench stream [-- presets | events | threads | extra]`
 
-use portent_predict::{BugKind, hb, stream};
+use portent_predict::{BugKind, happens_before, stream};
 use portent_trace::format::{self, Dialect, Format, OpenOptions};
 use portent_trace::generate::{Config, Generator};
 use portent_trace::{EventSource, InputBatch, InputSource, Layout, Lowered, Trace};
@@ -108,12 +108,12 @@ fn extra(path: &Path) -> Fallible<()> {
     let (trace, reading) = timed(|| Trace::from_input(&mut *source));
     let trace = trace?;
     let mut races = 0u64;
-    let ((), happens_before) = timed(|| hb::detect(&trace, |_| races += 1));
+    let ((), watching) = timed(|| happens_before::detect(&trace, |_| races += 1));
     let (_, candidates) = timed(|| stream::candidates_of(&trace, &KINDS));
     println!("| read, lower, validate | {reading:.2} s |");
-    println!("| happens-before ({races} pairs reported) | {happens_before:.2} s |");
+    println!("| happens-before ({races} pairs reported) | {watching:.2} s |");
     println!("| candidates: locksets and histories, atomicity, deadlocks, races | {candidates:.2} s |");
-    println!("\nextra cost over reading and happens-before: {:.0} %", 100.0 * candidates / (reading + happens_before));
+    println!("\nextra cost over reading and happens-before: {:.0} %", 100.0 * candidates / (reading + watching));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Predicts with several threads what one thread predicts.
 //!
 //! This is the program that the tests of the command record, predict and replay: Portent's own concurrency under Portent
-//! (crates/portent/tests/native/own.rs). It is small, so that few events are recorded, and uses every way in which the threads of a
+//! (crates/portent/tests/native/by_itself.rs). It is small, so that few events are recorded, and uses every way in which the threads of a
 //! prediction meet: windows handed out, groups claimed, outcomes gathered, progress told.
 
 use portent_predict::{BugKind, Control, Options, predict};

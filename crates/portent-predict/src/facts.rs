@@ -149,3 +149,21 @@ impl<'t> Facts<'t> {
 fn conflict(one: &[(LockId, Mode)], other: &[(LockId, Mode)]) -> bool {
     one.iter().any(|(l, m)| other.iter().any(|(k, n)| l == k && m.conflicts_with(*n)))
 }
+
+/// What matters of an operation: whether it writes, whether it is atomic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Touch(u8);
+
+impl Touch {
+    #[inline]
+    pub(crate) fn of(op: Op) -> Self {
+        Touch(u8::from(op.writes()) | u8::from(op.is_atomic()) << 1)
+    }
+    #[inline]
+    pub(crate) fn writes(self) -> bool {
+        self.0 & 1 != 0
+    }
+    pub(crate) fn races_with(self, other: Touch) -> bool {
+        (self.0 | other.0) & 1 != 0 && self.0 & other.0 & 2 == 0
+    }
+}

@@ -1,10 +1,11 @@
 //! What could go wrong: the bugs that other interleavings of one recorded run contain.
 //!
-//! One module per kind of bug; each turns a window of a trace into goals, asks `portent-order` whether a reordering
-//! reaches them, and groups what is feasible by source location. [`predict`](predict()) cuts the trace into windows, spreads them over
-//! threads and puts the answers together, the same way whatever the number of threads. Races and deadlocks further apart
-//! than a window are looked for by [`syncp`], over the whole trace. Nothing is dropped silently: what was not examined or
-//! not decided is in [`Prediction::incomplete`].
+//! A request (`request`) names kinds of bug (`kinds`, a file each: candidates, groups, events and words). Ways of deciding
+//! are passes, each in a module of its own: `windows`, [`stream`], `causal_past`, [`sync_preserving`], `end_of_trace`,
+//! [`happens_before`] (`observed`), `other_side`, and [`lattice`] for properties (`properties`). [`predict`](predict()) has
+//! the list of them: each finds what it can and leaves the rest to those after it. `answers` puts together what they found, the
+//! same way whatever the number of threads. Nothing is dropped silently: what was not examined or not decided is in
+//! [`Prediction::incomplete`].
 //!
 //! ```
 //! use portent_predict::{Control, Options, predict};
@@ -19,39 +20,39 @@
 
 #![forbid(unsafe_code)]
 
-mod ask;
-mod atomicity;
+mod answers;
+mod asking;
+mod board;
 mod bug;
-mod causal;
-mod combine;
-mod deadlock;
+mod causal_past;
+mod end_of_trace;
+mod examination;
 mod facts;
-mod far;
-mod final_values;
 mod finding;
-pub mod hb;
-mod key;
+pub mod happens_before;
+mod kinds;
 pub mod lattice;
-mod left;
-mod nondeterminism;
 mod observed;
-mod other_branch;
-mod pane;
+mod other_side;
 mod predict;
-mod property;
-mod race;
+mod prediction;
+mod properties;
+mod request;
 mod spread;
 mod steps;
 pub mod stream;
-mod sweep;
-pub mod syncp;
-mod whole;
+pub mod sync_preserving;
+mod undecided;
+mod windows;
 
-pub use bug::{
-    Bug, BugKind, Deadlock, Form, Nondeterminism, Pattern, Place, Role, Severity, Violated, WitnessType, Words,
-};
-pub use finding::{Decisive, Evidence, Finding, Flags, Incomplete, MayRead, OtherBranch, Status, Why, Witness};
+pub use asking::Flags;
+pub use bug::{BugKind, Form, Place, Role, Severity, Words};
+pub use finding::{Decisive, Evidence, Finding, MayRead, OtherBranch, Witness};
+pub use kinds::{Bug, Deadlock, Nondeterminism, Pattern, PropertyTold, PropertyVerdict, Violated, WitnessType};
 pub use observed::by_happens_before;
-pub use predict::{Control, Options, Prediction, Stats, predict};
-pub use property::{PropertyOptions, PropertyTold, PropertyVerdict, check_properties};
+pub use predict::predict;
+pub use prediction::{Prediction, Stats};
+pub use properties::{PropertyOptions, check_properties};
+pub use request::{Control, Options};
 pub use steps::{InputSteps, Step};
+pub use undecided::{Incomplete, Limit, Status, Why};

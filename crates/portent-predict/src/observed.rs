@@ -1,30 +1,39 @@
 //! Races of the observed order itself: what a happens-before detector reports, as findings.
 
-use crate::bug::Bug;
-use crate::combine::sort_and_name;
-use crate::facts::Facts;
-use crate::finding::{Evidence, Finding, Flags};
-use crate::hb;
-use crate::key::Key;
-use crate::predict::{Prediction, Stats};
-use crate::race;
+use crate::answers::sort_and_name;
+use crate::asking::{Flags, Key};
+use crate::bug::BugKind;
+use crate::examination::{Examination, Pass};
+use crate::finding::{Evidence, Finding};
+use crate::happens_before::{Unordered, detect, ordered_by_relaxed_atomics};
+use crate::kinds::{self, Bug, race_key, race_places};
+use crate::prediction::{Prediction, Stats};
 use portent_order::Model;
 use portent_trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// Races of the observed order that nothing but relaxed atomics orders, where no race was predicted.
-pub(crate) fn relaxed_races(facts: &Facts<'_>, model: Model, known: &[Finding]) -> Vec<Finding> {
-    let trace = facts.trace;
-    let keys: BTreeSet<Key> = known.iter().filter_map(Finding::goal).map(|goal| Key::of(facts, &goal)).collect();
-    let races = hb::ordered_by_relaxed_atomics(trace).into_iter();
-    let unknown = races.filter(|(race, _)| !keys.contains(&Key::race(trace, race.first, race.second)));
-    unknown.map(|(race, instances)| observed(trace, Some(model), race, instances)).collect()
+pub(crate) struct RelaxedRaces;
+
+impl<'a, 't> Pass<'a, 't> for RelaxedRaces {
+    fn run(&mut self, examination: &mut Examination<'a, 't>) {
+        if !examination.wants(BugKind::Race) {
+            return;
+        }
+        let (facts, model) = (examination.facts, examination.options.model);
+        let findings = &mut examination.prediction.findings;
+        let goals = findings.iter().filter_map(Finding::goal);
+        let known: BTreeSet<Key> = goals.map(|goal| kinds::key(facts, &goal)).collect();
+        let races = ordered_by_relaxed_atomics(facts.trace).into_iter();
+        let unknown = races.filter(|(race, _)| !known.contains(&race_key(facts.trace, race.first, race.second)));
+        findings.extend(unknown.map(|(race, instances)| observed(facts.trace, Some(model), race, instances)));
+    }
 }
 
 /// A race of the observed order as a finding.
-fn observed(trace: &Trace, model: Option<Model>, race: hb::Unordered, instances: u64) -> Finding {
-    let [first, second] = race::places(trace, race.first, race.second);
+fn observed(trace: &Trace, model: Option<Model>, race: Unordered, instances: u64) -> Finding {
+    let [first, second] = race_places(trace, race.first, race.second);
     Finding {
         id: String::new(),
         evidence: Evidence::Observed,
@@ -44,8 +53,8 @@ fn observed(trace: &Trace, model: Option<Model>, race: hb::Unordered, instances:
 pub fn by_happens_before(trace: &Trace) -> Prediction {
     let started = Instant::now();
     let mut groups: BTreeMap<Key, Finding> = BTreeMap::new();
-    hb::detect(trace, |race| {
-        let group = groups.entry(Key::race(trace, race.first, race.second));
+    detect(trace, |race| {
+        let group = groups.entry(race_key(trace, race.first, race.second));
         let finding = group.or_insert_with(|| observed(trace, None, race, 0));
         finding.instances += 1;
         finding.flags.relaxed_only &= race.relaxed_only;

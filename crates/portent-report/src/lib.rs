@@ -27,8 +27,8 @@ pub mod html;
 pub mod json;
 pub mod junit;
 mod lookup;
-mod matter;
 mod moments;
+mod relevance;
 mod report;
 pub mod sarif;
 mod scene;
@@ -39,7 +39,7 @@ mod tsan;
 mod why;
 pub mod words;
 
-pub use matter::Matter;
 pub use moments::{Moment, Orders};
+pub use relevance::Relevance;
 pub use report::{At, Extras, Replayed, Report, Settings, Sourced, Spot, Story, TraceSize, Tsan, Verdict, Withheld};
 pub use scene::State;

@@ -19,7 +19,7 @@ pub(crate) fn goal_events(trace: &Trace, finding: &Finding) -> Vec<(Role, EventI
 }
 
 /// What an event does, for readers: forks and joins by their names.
-pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
+pub(crate) fn action(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     let op = trace.op(event);
     let object = match op {
         Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => trace.variable_name(x).into_owned(),
@@ -143,12 +143,12 @@ mod tests {
         let text = "m|fork(A)|1\nA|w(x)|2\nA|snd(k)|3\nm|rcv(k)|4\nm|join(A)|5\n";
         let trace = Trace::from_std(text).unwrap();
         let lookup = Lookup::new(&trace);
-        let said: Vec<String> = (0..trace.len()).map(|i| deed(&trace, &lookup, EventId::new(i))).collect();
+        let said: Vec<String> = (0..trace.len()).map(|i| action(&trace, &lookup, EventId::new(i))).collect();
         assert_eq!(said, ["fork A", "start", "write x", "signal", "pass", "end", "join A"]);
         let text = "m|fork(A)|1\nA|call(f)|2\nA|w(x)|3\n";
         let trace = Trace::from_std(text).unwrap();
         let lookup = Lookup::new(&trace);
-        let said: Vec<String> = (0..trace.len()).map(|i| deed(&trace, &lookup, EventId::new(i))).collect();
+        let said: Vec<String> = (0..trace.len()).map(|i| action(&trace, &lookup, EventId::new(i))).collect();
         assert_eq!(said, ["fork A", "start", "write x"]);
         let a = trace.thread(EventId::new(1));
         assert_eq!(lookup.fork_of(&trace, a), Some(EventId::new(0)));
@@ -160,7 +160,7 @@ mod tests {
         let said = |text: &str| -> Vec<String> {
             let trace = Trace::from_std(text).unwrap();
             let lookup = Lookup::new(&trace);
-            (0..trace.len()).map(|i| deed(&trace, &lookup, EventId::new(i))).collect()
+            (0..trace.len()).map(|i| action(&trace, &lookup, EventId::new(i))).collect()
         };
         // The wait is the first event of its thread, which nobody forked.
         let text = "T1|w(z)|1\nT1|post(s)|2\nT0|semw(s)|3\nT0|semf(s)|4\nT0|w(x)|5\n";

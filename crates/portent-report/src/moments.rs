@@ -1,8 +1,8 @@
 //! The two orders of a finding cut down to the moments that matter, in words.
 
-use crate::lookup::deed;
-use crate::matter::Matter;
-use crate::report::{At, Report, Run, Story};
+use crate::lookup::action;
+use crate::relevance::Relevance;
+use crate::report::{At, Report, Story, ToldTrace};
 use crate::scene::{Scene, Sequence, State};
 use portent_trace::{EventId, Op, ThreadId};
 
@@ -20,7 +20,7 @@ pub struct Moment {
     /// Where in the source.
     pub at: At,
     /// Why it is shown.
-    pub matter: Matter,
+    pub relevance: Relevance,
     /// Whether it happens.
     pub state: State,
     /// How many events before it are not shown.
@@ -52,7 +52,7 @@ impl Report {
 
 /// An order being cut down.
 struct Cut<'a> {
-    run: &'a Run,
+    run: &'a ToldTrace,
     scene: &'a Scene,
     breaking: bool,
     moments: Vec<Moment>,
@@ -65,7 +65,7 @@ struct Cut<'a> {
     input: Option<u32>,
 }
 
-fn moments(run: &Run, scene: &Scene, order: &Sequence, breaking: bool) -> Vec<Moment> {
+fn moments(run: &ToldTrace, scene: &Scene, order: &Sequence, breaking: bool) -> Vec<Moment> {
     let mut cut =
         Cut { run, scene, breaking, moments: Vec::new(), folded: 0, switched: false, last: None, input: None };
     let mut next = 0;
@@ -100,14 +100,14 @@ impl Cut<'_> {
         if performed {
             self.input = Some(number);
         }
-        let Some(&matter) = self.scene.matters.get(&event) else {
+        let Some(&relevance) = self.scene.relevant.get(&event) else {
             self.folded += u64::from(performed && first_part);
             return;
         };
         let what = match (state, told.op) {
             (State::Waits, Op::Acquire(lock, _)) => format!("waits for {}", trace.names().lock(lock)),
             (State::Never, Op::Wake(condition)) => format!("never wakes from {}", trace.names().condition(condition)),
-            _ => deed(trace, &self.run.lookup, event),
+            _ => action(trace, &self.run.lookup, event),
         };
         let again = |last: &Moment| last.number == number && last.what == what && last.state == state;
         if !first_part && self.folded == 0 && self.moments.last().is_some_and(again) {
@@ -121,7 +121,7 @@ impl Cut<'_> {
             // What an access that has not happened would read is open.
             value: value.filter(|_| told.op.variable().is_some() && !(state == State::Next && told.op.reads())),
             at: At::of(trace, told.loc),
-            matter,
+            relevance,
             state,
             folded: std::mem::take(&mut self.folded),
             switched: std::mem::take(&mut self.switched) && state == State::Done,

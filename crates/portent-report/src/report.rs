@@ -10,7 +10,7 @@ use portent_order::Model;
 use portent_predict::{
     BugKind, Evidence, Finding, Incomplete, MayRead, Prediction, PropertyTold, PropertyVerdict, Role, Why,
 };
-use portent_trace::{EventId, LocId, ObjectClass, Trace};
+use portent_trace::{EventId, LocId, Object, ObjectClass, ObjectName, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -170,9 +170,9 @@ impl Story {
     }
 }
 
-/// A trace that findings come from.
+/// A trace that findings come from, with what is told of its events.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct ToldTrace {
     pub(crate) trace: Arc<Trace>,
     pub(crate) lookup: Lookup,
     pub(crate) circumstances: Circumstances,
@@ -230,7 +230,7 @@ pub struct Report {
     pub reads_from: Vec<Sourced>,
     /// What is not reported.
     pub withheld: Withheld,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<ToldTrace>,
 }
 
 impl Report {
@@ -290,7 +290,7 @@ impl Report {
         let goals: Vec<_> = findings.iter().map(|finding| goal_events(&trace, finding)).collect();
         let circumstances = Circumstances::gather(&trace, goals.iter().flatten().map(|(_, event)| *event));
         let racy = tsan::racy_variables(&trace, &findings);
-        let run = Run { lookup: Lookup::new(&trace), trace, circumstances };
+        let run = ToldTrace { lookup: Lookup::new(&trace), trace, circumstances };
         // Ids are unique within a prediction.
         let earlier: HashMap<String, usize> =
             self.stories.iter().enumerate().map(|(at, story)| (story.finding.id.clone(), at)).collect();
@@ -310,7 +310,7 @@ impl Report {
 
     fn story(
         &self,
-        run: &Run,
+        run: &ToldTrace,
         finding: Finding,
         goals: Vec<(Role, EventId)>,
         racy: &tsan::Racy,
@@ -343,7 +343,7 @@ impl Report {
         Story {
             why: why::sentences(trace, &run.circumstances, &finding, &places, &goals),
             tsan: tsan::verdict(trace, &finding, racy, extras.round),
-            allocated: allocation_site(&finding.object),
+            allocated: allocation_site(trace, &finding),
             command: command.map(|command| format!("{command} {}", finding.id)),
             verdict,
             places,
@@ -387,27 +387,11 @@ fn sourced(trace: &Trace, row: &MayRead) -> Sourced {
     Sourced { read: text(row.read), from: row.from.iter().map(|&loc| text(loc)).collect(), initial: row.initial }
 }
 
-/// The `file:line` inside an object's name: memory without a symbol is named by where it was allocated.
-fn allocation_site(object: &str) -> Option<String> {
-    let is_site = |word: &&str| {
-        let parts = word.rsplit_once(':');
-        parts.is_some_and(|(file, line)| {
-            let named = file.rsplit_once('.').is_some_and(|(stem, ending)| !stem.is_empty() && !ending.is_empty());
-            named && !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit())
-        })
-    };
-    object.split([' ', '@', '(', ')', '[', ']', '+', ',']).find(is_site).map(str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_allocation_site_is_found_in_the_name_of_the_object() {
-        assert_eq!(allocation_site("malloc@bank.c:12[0..8]").as_deref(), Some("bank.c:12"));
-        assert_eq!(allocation_site("24 bytes from src/list.c:7 in push").as_deref(), Some("src/list.c:7"));
-        assert_eq!(allocation_site("std::string"), None);
-        assert_eq!(allocation_site("balance"), None);
-    }
+/// Where the first of a finding's objects that was allocated was allocated.
+fn allocation_site(trace: &Trace, finding: &Finding) -> Option<String> {
+    let names = trace.names();
+    let events = finding.places().into_iter().filter_map(crate::lookup::recorded);
+    let site = events.filter_map(|event| trace.object(trace.op(event))).find_map(|name| name.allocated_at(names));
+    // A finding without events has its text.
+    site.or_else(|| ObjectName::of(Object::Named(&finding.object)).allocated_at(names)).map(|site| site.to_string())
 }

@@ -4,8 +4,8 @@
 //! flow for the breaking order and one for the observed order, with a thread flow per thread whose locations are numbered
 //! in execution order. Paths are relative to the root of the sources. What was not examined is a notification.
 
-use crate::matter::Matter;
 use crate::moments::Moment;
+use crate::relevance::Relevance;
 use crate::report::{At, Report, Story, Verdict};
 use crate::scene::State;
 use crate::words::escaped_json;
@@ -220,14 +220,14 @@ fn flow_location(report: &Report, at: usize, moment: &Moment) -> Value {
     };
     let switched = if moment.switched { " (another thread ran before)" } else { "" };
     let text = format!("{}. {}: {state}{}{value}{switched}", at + 1, moment.thread, moment.what);
-    let (importance, kinds): (&str, &[&str]) = match moment.matter {
-        Matter::Goal(Role::Waiting) => ("essential", &["acquire", "lock", "danger"]),
-        Matter::Goal(_) => ("essential", &["memory", "danger"]),
-        Matter::Writer => ("important", &["memory", "value"]),
-        Matter::Branch => ("important", &["branch"]),
-        Matter::Lock if moment.what.starts_with("acquire") => ("important", &["acquire", "lock"]),
-        Matter::Lock => ("important", &["release", "lock"]),
-        Matter::Fork | Matter::Meeting | Matter::Switch => ("unimportant", &["unknown"]),
+    let (importance, kinds): (&str, &[&str]) = match moment.relevance {
+        Relevance::Goal(Role::Waiting) => ("essential", &["acquire", "lock", "danger"]),
+        Relevance::Goal(_) => ("essential", &["memory", "danger"]),
+        Relevance::Writer => ("important", &["memory", "value"]),
+        Relevance::Branch => ("important", &["branch"]),
+        Relevance::Lock if moment.what.starts_with("acquire") => ("important", &["acquire", "lock"]),
+        Relevance::Lock => ("important", &["release", "lock"]),
+        Relevance::Fork | Relevance::Meeting | Relevance::Switch => ("unimportant", &["unknown"]),
     };
     json!({
         "location": location(report, &moment.at, &text),

@@ -3,8 +3,8 @@
 //! A witness begins with the observed order up to its window; that part is not expanded. Of very long orders only the end
 //! is, and of the rest the events that matter.
 
-use crate::matter::{Matter, matters};
-use crate::report::{Run, Story};
+use crate::relevance::{Relevance, relevant_events};
+use crate::report::{Story, ToldTrace};
 use portent_order::{Checker, Model, Numbers, Schedule};
 use portent_predict::{Bug, Deadlock};
 use portent_trace::{EventId, Op, Trace, VarId};
@@ -58,7 +58,7 @@ pub(crate) struct Scene {
     pub(crate) observed: Sequence,
     /// Without events if the finding was observed.
     pub(crate) breaking: Sequence,
-    pub(crate) matters: BTreeMap<EventId, Matter>,
+    pub(crate) relevant: BTreeMap<EventId, Relevance>,
     /// What the goal's reads see in the breaking order, where that is known and no longer what they saw.
     pub(crate) sees: BTreeMap<EventId, Option<EventId>>,
     /// By formulas: what accesses read or, if they write, write in the breaking order.
@@ -67,22 +67,22 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// Sets the scene of a finding.
-    pub(crate) fn of(run: &Run, story: &Story) -> Scene {
+    pub(crate) fn of(run: &ToldTrace, story: &Story) -> Scene {
         let trace = &*run.trace;
         let witness = story.finding.witness.as_ref().map(|witness| &witness.schedule);
         let (begin, tail) = witness.map_or((0, Vec::new()), |schedule| expand(run, schedule));
-        let mut scene = Scene { matters: matters(run, story, &tail), ..Scene::default() };
+        let mut scene = Scene { relevant: relevant_events(run, story, &tail), ..Scene::default() };
         if witness.is_some() {
             scene.add_what_reads_see(run, story, begin, &tail);
             scene.computed = witness.and_then(|schedule| computed(trace, story, schedule));
         }
-        let last = scene.matters.keys().next_back().map_or(begin, |last| last.index() + 1);
+        let last = scene.relevant.keys().next_back().map_or(begin, |last| last.index() + 1);
         // The other side of a branch was not observed.
         let last = last.min(story.finding.other_branch.as_ref().map_or(usize::MAX, |other| other.first));
         let first = if witness.is_some() { begin.min(last) } else { 0 };
         let first = first.max(last.saturating_sub(LONGEST));
         scene.observed = Sequence {
-            lead: scene.matters.range(..EventId::new(first)).map(|(&e, _)| (e.index() as u64, e)).collect(),
+            lead: scene.relevant.range(..EventId::new(first)).map(|(&e, _)| (e.index() as u64, e)).collect(),
             before: first as u64,
             events: (first..last).map(EventId::new).collect(),
             pending: Vec::new(),
@@ -90,8 +90,8 @@ impl Scene {
         if witness.is_some() {
             let dropped = tail.len().saturating_sub(LONGEST);
             let mut lead: Vec<(u64, EventId)> =
-                scene.matters.range(..EventId::new(begin)).map(|(&e, _)| (e.index() as u64, e)).collect();
-            let gone = tail[..dropped].iter().enumerate().filter(|(_, event)| scene.matters.contains_key(event));
+                scene.relevant.range(..EventId::new(begin)).map(|(&e, _)| (e.index() as u64, e)).collect();
+            let gone = tail[..dropped].iter().enumerate().filter(|(_, event)| scene.relevant.contains_key(event));
             lead.extend(gone.map(|(at, &event)| ((begin + at) as u64, event)));
             scene.breaking = Sequence {
                 lead,
@@ -104,7 +104,7 @@ impl Scene {
     }
 
     /// The writers that the goal's reads see in the breaking order, and those that a broken property saw.
-    fn add_what_reads_see(&mut self, run: &Run, story: &Story, begin: usize, tail: &[EventId]) {
+    fn add_what_reads_see(&mut self, run: &ToldTrace, story: &Story, begin: usize, tail: &[EventId]) {
         let trace = &*run.trace;
         let order = Sequence { events: tail.to_vec(), ..Sequence::default() };
         let watched = story.finding.bug.violated().into_iter().flat_map(|violated| violated.saw.iter().copied());
@@ -122,7 +122,7 @@ impl Scene {
             if seen != run.circumstances.of(event).saw {
                 self.sees.insert(event, seen);
                 if let Some(writer) = seen {
-                    self.matters.entry(writer).or_insert(Matter::Writer);
+                    self.relevant.entry(writer).or_insert(Relevance::Writer);
                 }
             }
         }
@@ -159,7 +159,7 @@ fn computed(trace: &Trace, story: &Story, schedule: &Schedule) -> Option<FxHashM
 }
 
 /// How many events of the observed order a schedule begins with, and its events after them.
-fn expand(run: &Run, schedule: &Schedule) -> (usize, Vec<EventId>) {
+fn expand(run: &ToldTrace, schedule: &Schedule) -> (usize, Vec<EventId>) {
     let (begin, runs) = schedule.split();
     let begin = begin as usize;
     let mut position: Vec<usize> = run

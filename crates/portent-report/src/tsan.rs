@@ -3,7 +3,7 @@
 //! It keeps only the last few accesses of each address, so that it may in truth miss what is called seen here; what is
 //! called silent here it cannot see.
 
-use portent_predict::{Bug, BugKind, Deadlock, Finding, Nondeterminism, Place, hb};
+use portent_predict::{Bug, BugKind, Deadlock, Finding, Nondeterminism, Place, happens_before};
 use portent_trace::{Trace, VarId};
 use rustc_hash::FxHashSet;
 
@@ -56,7 +56,7 @@ pub(crate) type Racy = FxHashSet<VarId>;
 pub(crate) fn racy_variables(trace: &Trace, findings: &[Finding]) -> Racy {
     let mut racy = Racy::default();
     if findings.iter().any(|f| matches!(f.kind(), BugKind::Atomicity | BugKind::Nondeterminism)) {
-        hb::detect(trace, |race| racy.extend(trace.op(race.first).variable()));
+        happens_before::detect(trace, |race| racy.extend(trace.op(race.first).variable()));
     }
     racy
 }

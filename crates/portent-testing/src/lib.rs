@@ -8,6 +8,7 @@
 //! | [`corpus`] | the traces of `tests/corpus` with their answers |
 //! | [`scratch`] | a directory for one test |
 //! | [`command`] | a command with a time limit, and what came of it |
+//! | [`modules`] | which modules of a crate name which, and cycles among them |
 //! | [`programs`] | the C and C++ programs of `tests/programs`, what is expected of them, and building them once |
 //!
 //! Everything panics on failure: a test has nobody else to tell.
@@ -17,6 +18,7 @@
 pub mod command;
 pub mod corpus;
 pub mod goals;
+pub mod modules;
 pub mod parallel;
 pub mod programs;
 pub mod scratch;

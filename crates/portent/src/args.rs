@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) use crate::commands::generate::GenArgs;
-use crate::commands::knobs::Knobs;
+mod knobs;
+
+use knobs::Knobs;
 use portent_predict::Options;
 
 /// Finds the concurrency bugs that other interleavings of one recorded run contain, and makes them happen.
@@ -263,6 +264,27 @@ pub(crate) struct ConvertArgs {
     /// The format of OUT, whatever its ending.
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) format: Option<crate::traces::FormatName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenArgs {
+    /// Start from these settings (see --list-presets); other flags change them.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+    /// List the presets and what they are like.
+    #[arg(long, conflicts_with_all = ["preset", "output", "format"])]
+    pub(crate) list_presets: bool,
+    /// Where all randomness comes from: the same seed makes the same trace.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The file to write; `-` is standard output, as STD text.
+    #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) output: PathBuf,
+    /// The format of the file, whatever its ending.
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) format: Option<crate::traces::FormatName>,
+    #[command(flatten)]
+    pub(crate) knobs: Knobs,
 }
 
 #[derive(Debug, Args)]

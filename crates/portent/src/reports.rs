@@ -126,7 +126,7 @@ fn save(path: Option<&Path>, make: impl FnOnce() -> Result<String, serde_json::E
     let Some(path) = path else { return Ok(()) };
     let document = make().map_err(std::io::Error::from)?;
     if is_standard(path) {
-        return print(&document);
+        return Ok(print(&document)?);
     }
     std::fs::write(path, document).map_err(|error| in_file(path, error))
 }

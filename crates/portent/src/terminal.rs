@@ -1,6 +1,5 @@
 //! Writing to people: messages and progress on standard error, and text that is safe to show.
 
-use crate::failure::Failure;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use portent_trace::Progress;
 use std::io::{IsTerminal, Write};
@@ -12,16 +11,15 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) use portent_report::words::printable;
 
 /// Writes results to standard output.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> std::io::Result<()> {
     print_as_it_is(&printable(text))
 }
 
 /// Writes results that may hold colours, and names only as [`printable`] text, to standard output.
-pub(crate) fn print_as_it_is(text: &str) -> Result<(), Failure> {
+pub(crate) fn print_as_it_is(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    out.flush()
 }
 
 /// Whether a stream is a terminal that wants colours.

@@ -84,6 +84,9 @@ impl Default for Options {
     }
 }
 
+/// Longer than anybody waits; clocks can count it.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// Explores a program until nothing new comes up, the rounds or the time are over, or `interrupt` is set; what is known then.
 ///
 /// # Errors
@@ -95,7 +98,7 @@ pub fn explore(
     observer: &mut dyn Observer,
 ) -> Result<Exploration, Error> {
     let declared = options.properties.as_ref().map(|_| program.declarations()).unwrap_or_default();
-    let deadline = Instant::now() + options.budget;
+    let deadline = Instant::now() + options.budget.min(FOR_EVER);
     let mut explorer = Explorer {
         program,
         options,

@@ -5,8 +5,8 @@
 //! order. That is less than a lock (other orders are not explored), and never wrong.
 
 use super::oddities::Oddity;
-use super::sync::Step;
-use portent_trace::{InputOp, LocId, Mode, ObjectClass, Problem};
+use super::sync::EventContext;
+use portent_trace::{Apart, InputOp, LocId, LockId, Mode, Object, ObjectClass, ObjectName, Problem};
 
 /// A thread that holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,8 @@ pub(crate) struct Holding {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lock {
     pub(super) id: u32,
-    pub(super) name: String,
+    /// The first one in its place, which has the name that it was found under.
+    pub(super) first: u32,
     instances: u32,
     exclusive: Option<Holding>,
     shared: Vec<Holding>,
@@ -41,8 +42,8 @@ struct Handing {
 }
 
 impl Lock {
-    pub(super) fn new(id: u32, name: String) -> Lock {
-        Lock { id, name, instances: 1, ..Lock::default() }
+    pub(super) fn new(id: u32) -> Lock {
+        Lock { id, first: id, instances: 1, ..Lock::default() }
     }
 
     /// Who holds it.
@@ -111,18 +112,17 @@ impl Lock {
     }
 
     /// The operation and object that stand for `op` in the trace.
-    pub(super) fn step(&mut self, op: InputOp, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+    pub(super) fn step(&mut self, op: InputOp, context: &mut EventContext<'_>) -> Result<(InputOp, u32), Problem> {
         use InputOp::*;
-        let (thread, at) = (step.thread, step.at);
+        let (thread, at) = (context.thread, context.at);
         if op == OnceBegin && self.once_done && self.exclusive.is_none() {
             // Initialised again: another once at the same place.
             self.instances += 1;
-            let name = format!("{}#{}", self.name, self.instances);
-            let id = step.names.intern(ObjectClass::Lock, name.as_bytes())?;
-            *self = Lock { id, name: std::mem::take(&mut self.name), instances: self.instances, ..Lock::default() };
+            let id = context.names.intern_again(ObjectClass::Lock, self.first, self.instances)?;
+            *self = Lock { id, first: self.first, instances: self.instances, ..Lock::default() };
         }
         if self.handed_over.is_some() {
-            return self.hand_over(op, step);
+            return self.hand_over(op, context);
         }
         let fits = match op {
             Acquire | OnceBegin => self.acquire(thread, Mode::Exclusive, 1, at),
@@ -132,39 +132,41 @@ impl Lock {
             ReleaseAll => self.release_all(thread),
             AcquireAll => self.acquire_all(thread, at),
             // A try can fail because the thread itself holds the lock. That orders nothing.
-            Busy if !self.others_exclude(thread, Mode::Exclusive) => return step.nothing(None),
-            BusyShared if !self.others_exclude(thread, Mode::Shared) => return step.nothing(None),
+            Busy if !self.others_exclude(thread, Mode::Exclusive) => return context.nothing(None),
+            BusyShared if !self.others_exclude(thread, Mode::Shared) => return context.nothing(None),
             OnceEnd if self.once_done || self.holding(thread, Mode::Exclusive).is_none() => {
-                return step.nothing(Some(Oddity::Once));
+                return context.nothing(Some(Oddity::Once));
             }
             OnceEnd => {
                 self.once_done = true;
                 self.release(thread, Mode::Exclusive)
             }
             OncePass if !self.once_done || self.others_exclude(thread, Mode::Exclusive) => {
-                return step.nothing(Some(Oddity::Once));
+                return context.nothing(Some(Oddity::Once));
             }
             _ => true,
         };
         if fits {
             return Ok((op, self.id));
         }
-        step.odd(Oddity::HandedOver);
+        context.odd(Oddity::HandedOver);
         self.handed_over = Some(Handing::default());
-        self.hand_over(op, step)
+        self.hand_over(op, context)
     }
 
-    fn hand_over(&mut self, op: InputOp, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+    fn hand_over(&mut self, op: InputOp, context: &mut EventContext<'_>) -> Result<(InputOp, u32), Problem> {
         use InputOp::*;
-        let Some(handing) = &mut self.handed_over else { return step.nothing(None) };
+        let Some(handing) = &mut self.handed_over else { return context.nothing(None) };
         match op {
             Release | ReleaseShared | ReleaseAll | OnceEnd => {
                 let token = match handing.token {
                     Some((token, false)) => token,
                     _ => {
                         handing.tokens += 1;
-                        let name = format!("{} handed over #{}", self.name, handing.tokens);
-                        step.names.intern(ObjectClass::Token, name.as_bytes())?
+                        let handover = Object::Handover { lock: LockId::new(self.first as usize) };
+                        let apart = Apart { again: handing.tokens, ..Apart::default() };
+                        let name = ObjectName { apart, ..ObjectName::of(handover) };
+                        context.names.intern_object(ObjectClass::Token, &name)?
                     }
                 };
                 handing.token = Some((token, false));
@@ -175,9 +177,9 @@ impl Lock {
                     *received = true;
                     Ok((Receive, *token))
                 }
-                None => step.nothing(None),
+                None => context.nothing(None),
             },
-            _ => step.nothing(None),
+            _ => context.nothing(None),
         }
     }
 }

@@ -1,20 +1,22 @@
-//! Which variable an access is, which object a lock is, and what they are called.
+//! Which variable an access is, and which object a lock is.
 //!
 //! A variable is a byte range of a region; a region is one object that keeps its identity (see [`super::areas`]). Names
-//! say what a reader of a report can use: the global and its member, where memory was allocated and the how-manieth time,
-//! whose stack it is. One name stands for one range: where two would get the same, the later one gets more.
+//! say what a reader of a report can use: the global and its member, where memory was allocated and which of the allocations
+//! there it is, whose stack it is ([`ObjectName`]). What that is called is not decided here.
 
 use super::areas::{Area, Areas, Owner};
-use super::pages::{Known, Pages};
+use super::pages::{KnownVariable, Pages};
 use super::survey::Module;
 use crate::symbols::Symbols;
-use portent_trace::{ByteRange, Names, ObjectClass, Problem};
+use portent_trace::{ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A place where memory is allocated.
 #[derive(Debug)]
 struct Site {
     text: String,
+    /// Known once somebody names memory that was allocated there: most allocations never need a name.
+    location: Option<LocId>,
     instances: u32,
 }
 
@@ -27,14 +29,15 @@ pub(super) struct Memory {
     site_of: FxHashMap<String, u32>,
     /// Pages on which memory without an owner was accessed.
     unowned: FxHashSet<u64>,
-    thread_names: Vec<String>,
+    threads: usize,
 }
 
 /// Accesses longer than this are never remembered, so none that begins further away can be wrong.
 const REACH: u64 = 4096;
 
 impl Memory {
-    pub(super) fn new(thread_names: Vec<String>) -> Memory {
+    /// The memory of a program with so many threads.
+    pub(super) fn new(threads: usize) -> Memory {
         Memory {
             areas: Areas::new(),
             pages: Pages::new(),
@@ -42,7 +45,7 @@ impl Memory {
             sites: Vec::new(),
             site_of: FxHashMap::default(),
             unowned: FxHashSet::default(),
-            thread_names,
+            threads,
         }
     }
 
@@ -50,7 +53,7 @@ impl Memory {
         self.take(module.start, module.end, Owner::Module);
     }
     pub(super) fn stack(&mut self, thread: u64, start: u64, end: u64) {
-        if start < end {
+        if start < end && thread < self.threads as u64 {
             self.take(start, end, Owner::Stack { thread: thread as u32 });
         }
     }
@@ -61,7 +64,7 @@ impl Memory {
             return site;
         }
         let site = self.sites.len() as u32;
-        self.sites.push(Site { text: text.to_owned(), instances: 0 });
+        self.sites.push(Site { text: text.to_owned(), location: None, instances: 0 });
         self.site_of.insert(text.to_owned(), site);
         site
     }
@@ -96,7 +99,7 @@ impl Memory {
         size: u32,
         symbols: &Symbols,
         names: &mut Names,
-    ) -> Result<Known, Problem> {
+    ) -> Result<KnownVariable, Problem> {
         let area = self.areas.at(address);
         if area.owner == Owner::Unknown {
             self.unowned.insert(address >> 12);
@@ -108,16 +111,22 @@ impl Memory {
         let (variable, signed) = match self.variables.get(&range) {
             Some(&known) => known,
             None => {
-                let (name, signed) = self.name(address, u64::from(len), area, symbols);
-                let name = free_name(names, name, range, address);
-                let variable = names.intern_range(name.as_bytes(), range)?;
+                let datum = match area.owner {
+                    Owner::Module => symbols.datum(address, u64::from(len)),
+                    _ => None,
+                };
+                let (name, signed) = match &datum {
+                    Some(datum) => (datum.name(), datum.signed),
+                    None => (self.name(address, area, names)?, false),
+                };
+                let variable = names.intern_memory(name, range, address)?;
                 self.variables.insert(range, (variable, signed));
                 (variable, signed)
             }
         };
         let overruns = area.end - address < u64::from(size);
         let on_stack = matches!(area.owner, Owner::Stack { .. });
-        let known = Known { variable, overruns, signed, on_stack };
+        let known = KnownVariable { variable, overruns, signed, on_stack };
         self.pages.remember(address, size, known);
         Ok(known)
     }
@@ -128,50 +137,49 @@ impl Memory {
         (area.region, address - area.base)
     }
 
-    /// What a lock or the like at an address is called.
-    pub(super) fn object_name(&mut self, address: u64, symbols: &Symbols) -> String {
+    /// What a lock or the like at an address is, told to somebody who names it.
+    pub(super) fn named<T>(
+        &mut self,
+        address: u64,
+        symbols: &Symbols,
+        names: &mut Names,
+        tell: impl FnOnce(&mut Names, ObjectName<'_>) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
         let area = self.areas.at(address);
-        match area.owner {
-            Owner::Module => symbols.object(address).unwrap_or_else(|| format!("{address:#x}")),
-            _ => self.name(address, 1, area, symbols).0,
+        if area.owner != Owner::Module {
+            let name = self.name(address, area, names)?;
+            return tell(names, name);
+        }
+        match symbols.object(address) {
+            Some(datum) => tell(names, datum.name()),
+            None => tell(names, ObjectName::of(Object::Unnamed { address })),
         }
     }
 
-    fn name(&self, address: u64, len: u64, area: Area, symbols: &Symbols) -> (String, bool) {
-        let offset = address - area.base;
-        let plus = if offset > 0 { format!("+{offset}") } else { String::new() };
-        match area.owner {
-            Owner::Unknown => (format!("memory {address:#x}"), false),
-            Owner::Module => match symbols.datum(address, len) {
-                Some(datum) => (datum.name, datum.signed),
-                None => (format!("memory {address:#x}"), false),
-            },
+    /// What memory outside modules is.
+    fn name(&mut self, address: u64, area: Area, names: &mut Names) -> Result<ObjectName<'static>, Problem> {
+        Ok(match area.owner {
+            Owner::Unknown | Owner::Module => ObjectName::of(Object::Memory { address }),
             Owner::Allocation { site, instance } => {
-                (format!("heap({})#{instance}{plus}", self.sites[site as usize].text), false)
+                let site = self.location(site, names)?;
+                let object = Object::Heap { type_name: None, site, ordinal: instance };
+                ObjectName::at(object, address - area.base)
             }
             Owner::Stack { thread } => {
-                let name = self.thread_names.get(thread as usize).map_or("?", |name| name);
+                let object = Object::Stack { thread: ThreadId::new(thread as usize), local: None };
                 // Counted from where the stack begins to grow: the same in every run.
-                (format!("stack({name})+{}", area.limit.saturating_sub(address)), false)
+                ObjectName::at(object, area.limit.saturating_sub(address))
             }
-        }
+        })
     }
-}
 
-/// A name that no other range has.
-fn free_name(names: &Names, name: String, range: ByteRange, address: u64) -> String {
-    let table = names.table(ObjectClass::Variable);
-    let Some(taken) = table.lookup(name.as_bytes()) else { return name };
-    let other = names.range(taken);
-    let same_start = other.is_some_and(|other| (other.region, other.start) == (range.region, range.start));
-    let longer = if same_start { format!("{name}:{}", range.len) } else { format!("{name}@{address:#x}") };
-    if table.lookup(longer.as_bytes()).is_none() {
-        return longer;
-    }
-    let longest = format!("{name}@{address:#x}:{}", range.len);
-    match table.lookup(longest.as_bytes()) {
-        None => longest,
-        // Memory that belonged to somebody else before; the number of the region is new.
-        Some(_) => format!("{longest}#{}", range.region),
+    fn location(&mut self, site: u32, names: &mut Names) -> Result<LocId, Problem> {
+        let site = &mut self.sites[site as usize];
+        let location = match site.location {
+            Some(location) => location,
+            None => names.intern_location(site.text.as_bytes())?,
+        };
+        site.location = Some(location);
+        Ok(location)
     }
 }

@@ -31,16 +31,17 @@ use crate::run::log_file::LogFile;
 use crate::symbols::Symbols;
 use memory::Memory;
 use oddities::Oddity;
-use pages::{Known, Seen};
+use pages::{KnownVariable, Seen};
 use portent_runtime::log::{LogEvent, Record, note, op};
 use portent_trace::format::TraceSink;
 use portent_trace::{
-    BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, ObjectClass, Problem, Progress, ThreadId, TraceError,
+    BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
+    ThreadId, TraceError,
 };
 use sites::Sites;
 use std::path::Path;
 use survey::{Module, Survey, numbers};
-use sync::{Step, Sync};
+use sync::{EventContext, Sync};
 
 /// A recording that has become a trace.
 pub struct Converted {
@@ -125,12 +126,12 @@ struct Converter {
 impl Converter {
     fn new(survey: Survey, directory: &Path) -> Result<Converter, TraceError> {
         let mut names = Names::default();
-        let thread_names: Vec<String> = (0..survey.threads.len()).map(|thread| survey.thread_name(thread)).collect();
-        for name in &thread_names {
-            names.intern(ObjectClass::Thread, name.as_bytes()).map_err(TraceError::whole)?;
+        for thread in 0..survey.threads.len() {
+            let name = ObjectName::of(survey.thread_object(thread));
+            names.intern_object(ObjectClass::Thread, &name).map_err(TraceError::whole)?;
         }
         let mut symbols = Symbols::new(directory);
-        let mut memory = Memory::new(thread_names);
+        let mut memory = Memory::new(survey.threads.len());
         // A library's constructors run before it can be noted, so what comes later is there from the start, unless
         // something else is.
         for module in &survey.modules {
@@ -165,7 +166,7 @@ impl Converter {
             None => self.memory.find(address, size, &self.symbols, &mut self.names)?,
         };
         let pages = &mut self.memory.pages;
-        let Known { variable, overruns, signed, on_stack } = known;
+        let KnownVariable { variable, overruns, signed, on_stack } = known;
         let is_read = event.op < op::WRITE;
         if overruns {
             // Part of it lies in somebody else's memory, where the trace does not show it.
@@ -201,7 +202,8 @@ impl Converter {
     /// An access of nothing: a variable that no other thread has.
     #[cold]
     fn no_bytes(&mut self, thread: u32) -> Result<u32, Problem> {
-        self.names.intern(ObjectClass::Variable, format!("nothing(T{thread})").as_bytes())
+        let nothing = Object::Nothing { thread: ThreadId::new(thread as usize) };
+        self.names.intern_object(ObjectClass::Variable, &ObjectName::of(nothing))
     }
 
     fn synchronise(
@@ -240,11 +242,11 @@ impl Converter {
             let (region, offset) = self.memory.object(address);
             let key = (class, region, offset);
             if !self.sync.knows(key) {
-                let name = self.memory.object_name(address, &self.symbols);
-                self.sync.add(key, name, &mut self.names)?;
+                let sync = &mut self.sync;
+                self.memory.named(address, &self.symbols, &mut self.names, |names, name| sync.add(key, name, names))?;
             }
-            let mut step = Step { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
-            return self.sync.step(op, key, value, &mut step);
+            let mut context = EventContext { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
+            return self.sync.step(op, key, value, &mut context);
         }
         let child = value.and_then(|child| u32::try_from(child).ok());
         let child = child.filter(|&child| (child as usize) < self.survey.threads.len());
@@ -252,19 +254,19 @@ impl Converter {
             InputOp::Begin => self.symbols.place(pc).outer.unwrap_or_default(),
             _ => String::new(),
         };
-        let mut step = Step { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
+        let mut context = EventContext { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
         let (op, object) = match op {
-            InputOp::Fork => self.sync.fork(child, &mut step)?,
+            InputOp::Fork => self.sync.fork(child, &mut context)?,
             InputOp::Join => {
                 let joined = child.map(|child| &self.survey.threads[child as usize]);
                 let last = joined.filter(|joined| joined.events > 0).map(|joined| joined.last);
-                self.sync.join(child, last, &mut step)?
+                self.sync.join(child, last, &mut context)?
             }
-            InputOp::Send => self.sync.send(address, value.unwrap_or(0), &mut step)?,
-            InputOp::Receive => self.sync.receive(address, value.unwrap_or(0), &mut step)?,
-            InputOp::Begin => self.sync.begin(&block, &mut step)?,
-            InputOp::End => self.sync.end(&mut step)?,
-            _ => step.nothing(Some(Oddity::Unknown))?,
+            InputOp::Send => self.sync.send(address, value.unwrap_or(0), &mut context)?,
+            InputOp::Receive => self.sync.receive(address, value.unwrap_or(0), &mut context)?,
+            InputOp::Begin => self.sync.begin(&block, &mut context)?,
+            InputOp::End => self.sync.end(&mut context)?,
+            _ => context.nothing(Some(Oddity::Unknown))?,
         };
         Ok((op, object, None))
     }
@@ -309,6 +311,12 @@ impl Converter {
         self.memory.site(&self.symbols.place(pc).text)
     }
 
+    /// What a lock or the like that no event has touched is called.
+    fn object_name(&mut self, address: u64) -> Option<String> {
+        let Converter { memory, symbols, names, .. } = self;
+        memory.named(address, symbols, names, |names, name| Ok(names.describe(&name))).ok()
+    }
+
     /// One thread of a deadlock.
     fn waiting(&mut self, row: &[u8]) -> Waiting {
         let [thread, pending, address, pc] = numbers(row);
@@ -326,16 +334,16 @@ impl Converter {
                             name: self.survey.thread_name(holding.thread as usize),
                             location: self.names.location(holding.at).to_string(),
                         }));
-                        Some(lock.name.clone())
+                        Some(self.names.name(ObjectClass::Lock, lock.first).to_owned())
                     }
-                    None => Some(self.memory.object_name(address, &self.symbols)),
+                    None => self.object_name(address),
                 }
             }
             Some(ObjectClass::Thread) if address < self.survey.threads.len() as u64 => {
                 Some(self.survey.thread_name(address as usize))
             }
             Some(ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier | ObjectClass::Token) => {
-                Some(self.memory.object_name(address, &self.symbols))
+                self.object_name(address)
             }
             _ => None,
         };

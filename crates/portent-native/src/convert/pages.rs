@@ -18,7 +18,7 @@ const RECENT: usize = 256;
 
 /// The variable that an access is, as the last one like it found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownVariable {
     pub(super) variable: u32,
     /// It goes beyond the end of the memory in which it begins.
     pub(super) overruns: bool,
@@ -108,7 +108,7 @@ impl Pages {
 
     /// The variable that an access of `size` bytes at `address` was the last time.
     #[inline]
-    pub(super) fn known(&mut self, address: u64, size: u32) -> Option<Known> {
+    pub(super) fn known(&mut self, address: u64, size: u32) -> Option<KnownVariable> {
         let page = self.page(address >> PAGE_BITS);
         let (tag, variable) = if address & 3 == 0 {
             let slot = (address as usize >> 2) % SLOTS;
@@ -117,7 +117,7 @@ impl Pages {
             let slot = page.odd.as_ref()?[address as usize % (1 << PAGE_BITS)];
             (slot.tag, slot.variable)
         };
-        (u32::from(tag & LENGTH) == size && tag & USED != 0).then_some(Known {
+        (u32::from(tag & LENGTH) == size && tag & USED != 0).then_some(KnownVariable {
             variable,
             overruns: tag & OVERRUNS != 0,
             signed: tag & SIGNED != 0,
@@ -126,7 +126,7 @@ impl Pages {
     }
 
     /// Remembers that for the next time. Long accesses are not worth it.
-    pub(super) fn remember(&mut self, address: u64, size: u32, known: Known) {
+    pub(super) fn remember(&mut self, address: u64, size: u32, known: KnownVariable) {
         let Some(length) = u16::try_from(size).ok().filter(|&size| size <= LENGTH) else { return };
         let flag = |set, flag| if set { flag } else { 0 };
         let tag = USED
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(pages.read(0x1001, 1, 9), Seen::Expected);
         assert_eq!(pages.read(0x3000, 1, 9), Seen::Expected);
         assert_eq!(pages.read(0x3001, 1, 9), Seen::Strange);
-        let known = Known { variable: 7, overruns: false, signed: true, on_stack: false };
+        let known = KnownVariable { variable: 7, overruns: false, signed: true, on_stack: false };
         pages.remember(0x5000, 4, known);
         pages.remember(0x5005, 1, known);
         assert_eq!(pages.known(0x5000, 4), Some(known));

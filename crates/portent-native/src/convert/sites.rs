@@ -1,7 +1,7 @@
 //! Places in the program that were looked up before.
 
 use super::memory::Memory;
-use crate::symbols::{Place, Symbols};
+use crate::symbols::{SourcePlace, Symbols};
 use portent_trace::{LocId, Names, ObjectClass, Problem};
 use rustc_hash::FxHashMap;
 
@@ -50,7 +50,7 @@ impl Sites {
         if let Some(&location) = self.locations.get(&pc) {
             return Ok(location);
         }
-        let Place { text, function, .. } = symbols.place(pc);
+        let SourcePlace { text, function, .. } = symbols.place(pc);
         let location = match function {
             Some(function) => names.intern_location_in(&text, &function)?,
             None => names.intern_location(text.as_bytes())?,

@@ -5,7 +5,7 @@
 
 use crate::run::log_file::LogFile;
 use portent_runtime::log::{self, Damaged, Scanned, note};
-use portent_trace::InputOp;
+use portent_trace::{InputOp, Names, Object, ObjectName};
 
 /// What the first pass found.
 #[derive(Debug, Default)]
@@ -248,9 +248,13 @@ impl Survey {
 
     /// What the trace calls a thread.
     pub fn thread_name(&self, thread: usize) -> String {
-        match self.threads.get(thread).and_then(|thread| thread.name.as_ref()) {
-            Some(name) => format!("T{thread}:{name}"),
-            None => format!("T{thread}"),
-        }
+        // Which needs no other names.
+        Names::default().describe(&ObjectName::of(self.thread_object(thread)))
+    }
+
+    /// What a thread is to the trace.
+    pub(super) fn thread_object(&self, thread: usize) -> Object<'_> {
+        let name = self.threads.get(thread).and_then(|thread| thread.name.as_deref());
+        Object::Thread { number: thread as u32, name, start: None }
     }
 }

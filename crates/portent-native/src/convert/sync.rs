@@ -6,11 +6,11 @@
 
 use super::locks::Lock;
 use super::oddities::{Oddities, Oddity};
-use portent_trace::{InputOp, LocId, Names, ObjectClass, Problem};
+use portent_trace::{Apart, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem};
 use rustc_hash::FxHashMap;
 
 /// An event on its way into the trace.
-pub(super) struct Step<'a> {
+pub(super) struct EventContext<'a> {
     pub(super) thread: u32,
     /// Its number.
     pub(super) index: u64,
@@ -19,7 +19,7 @@ pub(super) struct Step<'a> {
     pub(super) oddities: &'a mut Oddities,
 }
 
-impl Step<'_> {
+impl EventContext<'_> {
     pub(super) fn odd(&mut self, oddity: Oddity) {
         self.oddities.add(oddity, self.at);
     }
@@ -38,7 +38,8 @@ pub(super) type Key = (ObjectClass, u32, u64);
 #[derive(Debug)]
 struct Semaphore {
     id: u32,
-    name: String,
+    /// The first one in its place.
+    first: u32,
     instances: u32,
     count: u64,
     used: bool,
@@ -90,13 +91,12 @@ impl Sync {
     }
 
     /// A new object of one of the classes that have an address.
-    pub(super) fn add(&mut self, key: Key, name: String, names: &mut Names) -> Result<(), Problem> {
+    pub(super) fn add(&mut self, key: Key, name: ObjectName<'_>, names: &mut Names) -> Result<(), Problem> {
         let class = key.0;
-        let name = free_name(names, class, name);
-        let id = names.intern(class, name.as_bytes())?;
+        let id = names.new_object(class, name)?;
         let at = match class {
             ObjectClass::Lock => {
-                self.locks.push(Lock::new(id, name));
+                self.locks.push(Lock::new(id));
                 self.locks.len()
             }
             ObjectClass::Condition => {
@@ -104,7 +104,7 @@ impl Sync {
                 self.conditions.len()
             }
             ObjectClass::Semaphore => {
-                self.semaphores.push(Semaphore { id, name, instances: 1, count: 0, used: false });
+                self.semaphores.push(Semaphore { id, first: id, instances: 1, count: 0, used: false });
                 self.semaphores.len()
             }
             _ => {
@@ -135,33 +135,33 @@ impl Sync {
         op: InputOp,
         key: Key,
         value: Option<u64>,
-        step: &mut Step<'_>,
+        context: &mut EventContext<'_>,
     ) -> Result<(InputOp, u32, Option<i64>), Problem> {
         let at = self.index[&key];
         let (op, object) = match key.0 {
-            ObjectClass::Lock => self.locks[at].step(op, step)?,
+            ObjectClass::Lock => self.locks[at].step(op, context)?,
             ObjectClass::Condition => {
                 let condition = self.conditions[at];
-                let asleep = &mut self.thread(step.thread).asleep_on;
+                let asleep = &mut self.thread(context.thread).asleep_on;
                 if op == InputOp::Sleep {
                     *asleep = Some(condition);
                 }
                 let wakes = matches!(op, InputOp::Wake | InputOp::TimeOut);
                 if wakes && asleep.take_if(|slept_on| *slept_on == condition).is_none() {
-                    let (op, object) = step.nothing(Some(Oddity::Wake))?;
+                    let (op, object) = context.nothing(Some(Oddity::Wake))?;
                     return Ok((op, object, None));
                 }
                 (op, condition)
             }
-            ObjectClass::Semaphore => return self.semaphores[at].step(op, value, step),
+            ObjectClass::Semaphore => return self.semaphores[at].step(op, value, context),
             _ => {
                 let barrier = &mut self.barriers[at];
-                let inside = barrier.inside.iter().position(|&thread| thread == step.thread);
+                let inside = barrier.inside.iter().position(|&thread| thread == context.thread);
                 match (op, inside) {
-                    (InputOp::Arrive, _) => barrier.inside.push(step.thread),
+                    (InputOp::Arrive, _) => barrier.inside.push(context.thread),
                     (_, Some(at)) => drop(barrier.inside.swap_remove(at)),
                     (_, None) => {
-                        let (op, object) = step.nothing(Some(Oddity::Barrier))?;
+                        let (op, object) = context.nothing(Some(Oddity::Barrier))?;
                         return Ok((op, object, None));
                     }
                 }
@@ -171,13 +171,17 @@ impl Sync {
         Ok((op, object, None))
     }
 
-    pub(super) fn fork(&mut self, child: Option<u32>, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+    pub(super) fn fork(
+        &mut self,
+        child: Option<u32>,
+        context: &mut EventContext<'_>,
+    ) -> Result<(InputOp, u32), Problem> {
         match child {
             Some(child) if !self.thread(child).known => {
                 self.thread(child).known = true;
                 Ok((InputOp::Fork, child))
             }
-            _ => step.nothing(Some(Oddity::Fork)),
+            _ => context.nothing(Some(Oddity::Fork)),
         }
     }
 
@@ -186,18 +190,23 @@ impl Sync {
         &mut self,
         child: Option<u32>,
         last: Option<u64>,
-        step: &mut Step<'_>,
+        context: &mut EventContext<'_>,
     ) -> Result<(InputOp, u32), Problem> {
         match child {
-            Some(child) if child != step.thread && last.is_none_or(|last| last < step.index) => {
+            Some(child) if child != context.thread && last.is_none_or(|last| last < context.index) => {
                 self.thread(child).known = true;
                 Ok((InputOp::Join, child))
             }
-            _ => step.nothing(Some(Oddity::Join)),
+            _ => context.nothing(Some(Oddity::Join)),
         }
     }
 
-    pub(super) fn send(&mut self, address: u64, value: u64, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+    pub(super) fn send(
+        &mut self,
+        address: u64,
+        value: u64,
+        context: &mut EventContext<'_>,
+    ) -> Result<(InputOp, u32), Problem> {
         let instances = match self.tokens.get_mut(&(address, value)) {
             Some(token) if !token.received => {
                 token.sent = true;
@@ -207,33 +216,39 @@ impl Sync {
             Some(token) => token.instances + 1,
             None => 1,
         };
-        let again = if instances > 1 { format!("#{instances}") } else { String::new() };
-        let name = format!("chan {address:#x}:{value}{again}");
-        let id = step.names.intern(ObjectClass::Token, name.as_bytes())?;
+        let message = Object::Message { channel: address, number: value };
+        let apart = Apart { again: if instances > 1 { instances } else { 0 }, ..Apart::default() };
+        let name = ObjectName { apart, ..ObjectName::of(message) };
+        let id = context.names.intern_object(ObjectClass::Token, &name)?;
         self.tokens.insert((address, value), Token { id, sent: true, received: false, instances });
         Ok((InputOp::Send, id))
     }
 
-    pub(super) fn receive(&mut self, address: u64, value: u64, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
+    pub(super) fn receive(
+        &mut self,
+        address: u64,
+        value: u64,
+        context: &mut EventContext<'_>,
+    ) -> Result<(InputOp, u32), Problem> {
         match self.tokens.get_mut(&(address, value)) {
             Some(token) if token.sent => {
                 token.received = true;
                 Ok((InputOp::Receive, token.id))
             }
-            _ => step.nothing(Some(Oddity::Token)),
+            _ => context.nothing(Some(Oddity::Token)),
         }
     }
 
-    pub(super) fn begin(&mut self, name: &str, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
-        let block = step.names.intern(ObjectClass::Block, name.as_bytes())?;
-        self.thread(step.thread).blocks.push(block);
+    pub(super) fn begin(&mut self, name: &str, context: &mut EventContext<'_>) -> Result<(InputOp, u32), Problem> {
+        let block = context.names.intern(ObjectClass::Block, name.as_bytes())?;
+        self.thread(context.thread).blocks.push(block);
         Ok((InputOp::Begin, block))
     }
 
-    pub(super) fn end(&mut self, step: &mut Step<'_>) -> Result<(InputOp, u32), Problem> {
-        match self.thread(step.thread).blocks.pop() {
+    pub(super) fn end(&mut self, context: &mut EventContext<'_>) -> Result<(InputOp, u32), Problem> {
+        match self.thread(context.thread).blocks.pop() {
             Some(block) => Ok((InputOp::End, block)),
-            None => step.nothing(Some(Oddity::Block)),
+            None => context.nothing(Some(Oddity::Block)),
         }
     }
 }
@@ -243,7 +258,7 @@ impl Semaphore {
         &mut self,
         op: InputOp,
         value: Option<u64>,
-        step: &mut Step<'_>,
+        context: &mut EventContext<'_>,
     ) -> Result<(InputOp, u32, Option<i64>), Problem> {
         let mut told = None;
         let fits = match op {
@@ -251,8 +266,7 @@ impl Semaphore {
                 told = value.and_then(|count| i64::try_from(count).ok());
                 if self.used && told.is_some() {
                     self.instances += 1;
-                    let name = format!("{}#{}", self.name, self.instances);
-                    self.id = step.names.intern(ObjectClass::Semaphore, name.as_bytes())?;
+                    self.id = context.names.intern_again(ObjectClass::Semaphore, self.first, self.instances)?;
                 }
                 self.count = value.filter(|_| told.is_some()).unwrap_or(self.count);
                 told.is_some()
@@ -269,20 +283,10 @@ impl Semaphore {
             _ => self.count == 0,
         };
         if !fits {
-            let (op, object) = step.nothing(Some(Oddity::Semaphore))?;
+            let (op, object) = context.nothing(Some(Oddity::Semaphore))?;
             return Ok((op, object, None));
         }
         self.used = true;
         Ok((op, self.id, told))
     }
-}
-
-/// A name that no other object of the class has.
-fn free_name(names: &Names, class: ObjectClass, name: String) -> String {
-    let table = names.table(class);
-    let taken = |name: &String| table.lookup(name.as_bytes()).is_some();
-    if !taken(&name) {
-        return name;
-    }
-    (2u64..).map(|n| format!("{name}@{n}")).find(|name| !taken(name)).unwrap_or(name)
 }

@@ -101,8 +101,8 @@ impl Program for NativeProgram {
         let finished = self.start(plan)?;
         let mut events = EventList::default();
         let mut recorded = finished.write(&mut events, |_| ())?;
-        let names = std::mem::take(&mut recorded.converted.names);
         let outcome = recorded.outcome(&finished.ended);
+        let names = std::mem::take(&mut recorded.converted.names);
         Ok(Run { events: events.0, names, outcome, recording: recorded.recording.to_json()? })
     }
 
@@ -123,14 +123,14 @@ impl Finished<'_> {
 impl Recorded {
     /// How the run ended, in the terms of all front ends.
     fn outcome(&self, ended: &Ended) -> Outcome {
-        let Converted { survey, symbols, deadlock, .. } = &self.converted;
+        let Converted { survey, symbols, names, deadlock, .. } = &self.converted;
         let place = |pc: u64| symbols.place(pc).text;
         let assertion = survey.messages.iter().find(|said| said.kind == message::ASSERTION);
         let at_goal = |one: &AtGoal| explore::AtGoal {
             thread: one.thread as u32,
             op: u16::try_from(one.pending).ok().and_then(InputOp::from_code),
             memory: one.address..one.address.saturating_add(one.size),
-            object: symbols.object(one.address),
+            object: symbols.object(one.address).map(|datum| names.describe(&datum.name())),
             place: place(one.pc),
             enabled: one.enabled,
         };

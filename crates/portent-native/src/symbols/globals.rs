@@ -6,7 +6,8 @@
 use super::dwarf;
 use super::types::{TypeId, Types};
 use addr2line::demangle_auto;
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::{Object as _, ObjectSymbol, SymbolKind};
+use portent_trace::{Object, ObjectName};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -31,13 +32,37 @@ pub(super) struct Variable {
     pub(super) ty: Option<TypeId>,
 }
 
-/// What an address range of a module is called.
+/// What an address range of a module is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datum {
-    /// Such as `accounts[2].balance`, or `buffer+3` for bytes that are no member.
-    pub name: String,
+    /// What it is part of.
+    pub whole: Whole,
+    /// Members and indices on the way to it, such as `[2].balance`.
+    pub path: String,
+    /// Bytes behind that: not 0 for bytes that are no member.
+    pub offset: u64,
     /// Whether it is an integer with a sign.
     pub signed: bool,
+}
+
+/// What has a name in a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whole {
+    /// A variable.
+    Variable(String),
+    /// Nothing: this is in the module of this name, so many bytes from its start.
+    Module(String, u64),
+}
+
+impl Datum {
+    /// What it is to the trace.
+    pub fn name(&self) -> ObjectName<'_> {
+        let object = match &self.whole {
+            Whole::Variable(name) => Object::Global { name },
+            Whole::Module(name, offset) => Object::Module { name, offset: *offset },
+        };
+        ObjectName { path: &self.path, ..ObjectName::at(object, self.offset) }
+    }
 }
 
 impl Globals {
@@ -87,7 +112,7 @@ impl Globals {
         (address - variable.address < variable.size).then_some(variable)
     }
 
-    /// What `len` bytes from `address` (as the file counts) on are called.
+    /// What `len` bytes from `address` (as the file counts) on are.
     pub(super) fn datum(&self, address: u64, len: u64) -> Option<Datum> {
         let variable = self.containing(address)?;
         let offset = address - variable.address;
@@ -98,17 +123,16 @@ impl Globals {
             }
             None => (String::new(), offset, false),
         };
-        let plus = if offset > 0 { format!("+{offset}") } else { String::new() };
-        Some(Datum { name: format!("{}{path}{plus}", variable.name), signed })
+        Some(Datum { whole: Whole::Variable(variable.name.clone()), path, offset, signed })
     }
 
-    /// What a lock or the like at `address` is called.
-    pub(super) fn object(&self, address: u64) -> Option<String> {
+    /// What a lock or the like at `address` is.
+    pub(super) fn object(&self, address: u64) -> Option<Datum> {
         let variable = self.containing(address)?;
         let path = variable.ty.and_then(|ty| self.types.object(ty, address - variable.address));
         match path {
-            Some(path) => Some(format!("{}{path}", variable.name)),
-            None => self.datum(address, 1).map(|datum| datum.name),
+            Some(path) => Some(Datum { whole: Whole::Variable(variable.name.clone()), path, offset: 0, signed: false }),
+            None => self.datum(address, 1),
         }
     }
 }

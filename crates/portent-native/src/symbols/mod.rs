@@ -10,7 +10,7 @@ mod types;
 pub use globals::Datum;
 
 use crate::convert::survey::Module;
-use globals::Globals;
+use globals::{Globals, Whole};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::path::{Component, Path, PathBuf};
@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 /// A place in the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePlace {
     /// `file:line`, or `module+0xoffset`, or the bare address.
     pub text: String,
     /// The function in the source, even if it was inlined.
@@ -29,7 +29,7 @@ pub struct Place {
     pub own: Option<String>,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SourcePlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.function {
             Some(function) => write!(f, "{} ({function})", self.text),
@@ -73,6 +73,13 @@ struct Loaded {
     image: Rc<Image>,
 }
 
+impl Loaded {
+    /// Bytes in which no symbol is known.
+    fn without_symbol(&self, inside: u64) -> Datum {
+        Datum { whole: Whole::Module(self.image.name.clone(), inside), path: String::new(), offset: 0, signed: false }
+    }
+}
+
 /// The modules of a program, and what is known about them.
 pub struct Symbols {
     /// Paths below it are told relative to it.
@@ -114,15 +121,15 @@ impl Symbols {
     }
 
     /// The place of a call that returns to `pc`.
-    pub fn place(&self, pc: u64) -> Place {
+    pub fn place(&self, pc: u64) -> SourcePlace {
         let call = pc.wrapping_sub(1);
         let Some(loaded) = self.at(call) else {
             // The runtime's own events, such as the end of the process, have no place.
             let text = if pc == 0 { "?".to_owned() } else { format!("{pc:#x}") };
-            return Place { text, ..Place::default() };
+            return SourcePlace { text, ..SourcePlace::default() };
         };
         let address = call.wrapping_sub(loaded.bias);
-        let mut place = Place::default();
+        let mut place = SourcePlace::default();
         if let Some(lines) = loaded.image.lines() {
             if let Ok(mut frames) = lines.find_frames(address) {
                 while let Ok(Some(frame)) = frames.next() {
@@ -153,7 +160,7 @@ impl Symbols {
             place.text = format!("{}+{address:#x}", loaded.image.name);
         }
         // Control characters would break the tables of names, and terminals.
-        let Place { text, function, outer, own } = &mut place;
+        let SourcePlace { text, function, outer, own } = &mut place;
         for text in [Some(text), function.as_mut(), outer.as_mut(), own.as_mut()].into_iter().flatten() {
             text.retain(|c| !c.is_control());
         }
@@ -173,20 +180,18 @@ impl Symbols {
         clean.strip_prefix(&self.directory).unwrap_or(&clean).to_string_lossy().into_owned()
     }
 
-    /// What some bytes of a module are called.
+    /// What some bytes of a module are.
     pub fn datum(&self, address: u64, len: u64) -> Option<Datum> {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
-        let unknown = || Datum { name: format!("{}+{inside:#x}", loaded.image.name), signed: false };
-        Some(loaded.image.globals().datum(inside, len).unwrap_or_else(unknown))
+        Some(loaded.image.globals().datum(inside, len).unwrap_or_else(|| loaded.without_symbol(inside)))
     }
 
-    /// What a lock or the like in a module is called.
-    pub fn object(&self, address: u64) -> Option<String> {
+    /// What a lock or the like in a module is.
+    pub fn object(&self, address: u64) -> Option<Datum> {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
-        let unknown = || format!("{}+{inside:#x}", loaded.image.name);
-        Some(loaded.image.globals().object(inside).unwrap_or_else(unknown))
+        Some(loaded.image.globals().object(inside).unwrap_or_else(|| loaded.without_symbol(inside)))
     }
 }
 

@@ -157,7 +157,7 @@ impl Engine<'_, '_> {
         let w = self.window;
         let (first_event, remote_event, second_event) = triple;
         match w.act[remote] {
-            Act::Read(_) if w.stops_at_changed_reads() => {
+            Act::Read(_) if w.rule.frees_reads() => {
                 let mut target = Target::new(w);
                 for node in [remote, second] {
                     if let Some(before) = w.before(node) {
@@ -171,7 +171,7 @@ impl Engine<'_, '_> {
                     Settled::Impossible => {}
                 }
             }
-            Act::Update(_) if w.stops_at_changed_reads() => {
+            Act::Update(_) if w.rule.frees_reads() => {
                 let goal = Goal::Atomicity { first: first_event, remote: remote_event, second: second_event };
                 let mut apart = Engine::on(w);
                 match apart.decide(&goal, effort) {

@@ -5,11 +5,13 @@
 //!    Where there are formulas, then, the threads are executed by simple rules (`guess`).
 //! 3. **Search** (`search`): conflict-driven, for what saturation leaves undecided; a budget that runs out is `Unknown`.
 //!
-//! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as docs/src/internals/semantics.md §4 and §6 say: the past
-//! of the goal only, scopes open at the cut, and reuse of what was learnt through clauses that bind inside the witness.
+//! Papers: Sinha et al. (witness and choice graphs) and Ganai (iPA), both corrected as docs/src/internals/semantics.md §4
+//! and §6 say: the past of the goal only, scopes open at the cut, and reuse of what was learnt through clauses that bind
+//! inside the witness.
 
 mod atomicity;
 mod choices;
+mod close;
 mod cuts;
 mod finals;
 mod formulas;
@@ -28,52 +30,29 @@ mod symbolic;
 mod target;
 mod theory;
 mod threads;
+mod tiers;
 mod values;
+mod view;
 mod window;
 
 pub use atomicity::Triple;
 pub use reads::Answered;
 pub use slice::{Relaxed, Slice};
+pub use tiers::Tiers;
+pub use view::{Span, View};
 
 use crate::goal::{Goal, Model, Schedule, Unknown, Verdict};
 use guess::Guess;
 use index::{Chain, Id, Node};
-use layout::Prefix;
 use portent_trace::{ThreadId, Trace};
 use rows::Cut;
 use saturate::{Mark, Saturation};
 use search::{Found, Limits, Search};
 use simulate::Simulator;
-use std::ops::Range;
 use std::time::Instant;
 use symbolic::Evaluation;
 use target::Target;
 use window::Window;
-
-/// What each tier did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tiers {
-    /// Questions asked.
-    pub queries: u64,
-    /// Settled by clocks and locksets.
-    pub filtered: u64,
-    /// Found infeasible by saturation.
-    pub saturated: u64,
-    /// Found feasible by the observed order after saturation.
-    pub observed: u64,
-    /// Found feasible by executing the threads by a simple rule, where there are formulas.
-    pub guessed: u64,
-    /// Settled by search.
-    pub searched: u64,
-    /// Not settled within the budget.
-    pub unknown: u64,
-    /// Decisions of the search.
-    pub decisions: u64,
-    /// Conflicts of the search.
-    pub conflicts: u64,
-    /// Clauses the search holds, made for one question and used for all.
-    pub clauses: u64,
-}
 
 /// A short search takes that part of the effort.
 const SHORT: u64 = 16;
@@ -93,63 +72,10 @@ impl Default for Effort {
     }
 }
 
-/// The events of a trace that an engine looks at.
-#[derive(Clone, Debug)]
-pub struct Span {
-    /// First event.
-    pub first: usize,
-    /// How many.
-    pub len: usize,
-}
-
 /// Answers one question about a whole trace. Build an [`Engine`] to ask many.
 pub fn decide(trace: &Trace, model: Model, goal: &Goal) -> Verdict {
     let view = View::whole(trace, model);
     Engine::new(&view).decide(goal, Effort::default())
-}
-
-/// A window of a trace, prepared for an [`Engine`].
-pub struct View<'t> {
-    window: Window<'t>,
-}
-
-impl<'t> View<'t> {
-    /// The whole trace as one window.
-    pub fn whole(trace: &'t Trace, model: Model) -> Self {
-        View { window: Window::open(trace, &Prefix::of(trace, model), trace.len()) }
-    }
-    /// The windows of `len` events that overlap by half and cover the trace.
-    pub fn windows(trace: &'t Trace, model: Model, len: usize) -> impl Iterator<Item = View<'t>> {
-        let len = len.max(2);
-        let mut next = Some(0);
-        let spans = std::iter::from_fn(move || {
-            let first = next?;
-            next = (first + len < trace.len()).then_some(first + len / 2);
-            Some(first..first + len)
-        });
-        Self::spans(trace, model, spans)
-    }
-    /// The windows of these spans of events; their starts must not go back.
-    pub fn spans(
-        trace: &'t Trace,
-        model: Model,
-        spans: impl Iterator<Item = Range<usize>>,
-    ) -> impl Iterator<Item = View<'t>> {
-        let mut prefix = Prefix::of(trace, model);
-        spans.map(move |span| {
-            debug_assert!(span.start >= prefix.done, "spans go forward");
-            prefix.advance(trace, span.start.min(trace.len()));
-            View { window: Window::open(trace, &prefix, span.end.saturating_sub(span.start)) }
-        })
-    }
-    /// The events of a slice, in `reads` or `sync`. Schedules begin where the slice does.
-    pub fn slice(trace: &'t Trace, model: Model, slice: &Slice<'_>) -> Self {
-        View { window: Window::of(trace, model, slice) }
-    }
-    /// The events it covers.
-    pub fn span(&self) -> Span {
-        Span { first: self.window.first, len: self.window.len() }
-    }
 }
 
 /// Decides goals whose events are in one window.
@@ -397,25 +323,5 @@ impl<'v, 't> Engine<'v, 't> {
             schedule.push(ThreadId::new(w.chain_of[node].index()));
         }
         schedule
-    }
-}
-
-impl Tiers {
-    /// Questions that a tier settled, or that ran out of budget.
-    pub fn settled(&self) -> u64 {
-        self.filtered + self.saturated + self.observed + self.guessed + self.searched + self.unknown
-    }
-    /// Adds the counts of another engine.
-    pub fn add(&mut self, other: &Tiers) {
-        self.queries += other.queries;
-        self.filtered += other.filtered;
-        self.saturated += other.saturated;
-        self.observed += other.observed;
-        self.guessed += other.guessed;
-        self.searched += other.searched;
-        self.unknown += other.unknown;
-        self.decisions += other.decisions;
-        self.conflicts += other.conflicts;
-        self.clauses += other.clauses;
     }
 }

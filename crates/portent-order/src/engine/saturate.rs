@@ -3,8 +3,7 @@
 //! Sinha et al.'s witness graph, corrected (docs/src/internals/semantics.md §4): works on the past of the goal's events and nothing else; for
 //! each kept read b of write a and any other write d of the variable, d < a or b < d; for two scopes of one lock, one's
 //! release before the other's acquire. Whenever one side is impossible the other is added, until a cycle (the goal is
-//! infeasible) or a fixpoint. A scope whose release is outside the set must be last on its lock, or the set grows by its
-//! release; growth that is *forced* happens here, growth that is a choice is left to the search.
+//! infeasible) or a fixpoint. Scopes that are open where the set ends, and what a target wants beside, are in [`super::close`].
 //!
 //! State: `clock`, the closure, one row per event (only rows of events in the set are meaningful; the others hold the
 //! past), which can be undone; `cut`, the set. Rows grow along chains, so only the nearest write or scope of each chain has
@@ -12,7 +11,6 @@
 
 use super::index::{Id, IndexVec, Node, ScopeId, Source, Variable};
 use super::rows::{Cut, Raised, Row, Rows};
-use super::target::Target;
 use super::window::{Act, ScopesInChain, Window};
 
 /// The order contradicts itself: no reordering.
@@ -20,9 +18,9 @@ use super::window::{Act, ScopesInChain, Window};
 pub(crate) struct Cycle;
 
 pub(crate) struct Saturation<'w, 't> {
-    w: &'w Window<'t>,
+    pub(super) w: &'w Window<'t>,
     clock: Rows,
-    cut: Cut,
+    pub(super) cut: Cut,
     /// Nodes whose rows have changed and whose rules are to be looked at again.
     queue: Vec<Node>,
     queued: IndexVec<Node, bool>,
@@ -68,7 +66,7 @@ impl<'w, 't> Saturation<'w, 't> {
         before != after && self.clock.at(after, self.w.chain_of[before]) > self.w.place[before]
     }
     #[inline]
-    fn contains(&self, node: Node) -> bool {
+    pub(super) fn contains(&self, node: Node) -> bool {
         self.w.is_in(&self.cut, node)
     }
     fn enqueue(&mut self, node: Node) {
@@ -189,7 +187,7 @@ impl<'w, 't> Saturation<'w, 't> {
     }
 
     /// How many scopes of a chain's list are closed in the set.
-    fn closed(&self, list: &ScopesInChain) -> usize {
+    pub(super) fn closed(&self, list: &ScopesInChain) -> usize {
         let bound = self.cut[list.chain];
         list.scopes.partition_point(|&s| !self.w.is_open_at(&self.w.scopes[s], bound))
     }
@@ -305,172 +303,5 @@ impl<'w, 't> Saturation<'w, 't> {
             }
         }
         Ok(())
-    }
-
-    /// Closes `target` under all rules, growing the set where open scopes force it.
-    ///
-    /// Call on a set that contains nothing the target does not need.
-    pub(crate) fn close(&mut self, target: &Target) -> Result<(), Cycle> {
-        if target.is_contradictory() {
-            return Err(Cycle);
-        }
-        self.grow(target.cut.row())?;
-        for &(before, after) in &target.edges {
-            self.add(before, after)?;
-        }
-        self.fixpoint(target)
-    }
-
-    /// Applies the rules, the goal's wish for a last write and forced growth until nothing changes.
-    fn fixpoint(&mut self, target: &Target) -> Result<(), Cycle> {
-        loop {
-            if let Some((x, last)) = target.last {
-                let others = self.w.last_writes(x, &self.cut).filter(|&d| Source::Write(d) != last);
-                for other in others.collect::<Vec<Node>>() {
-                    let Source::Write(last) = last else { return Err(Cycle) };
-                    self.add(other, last)?;
-                }
-            }
-            self.saturate()?;
-            if !self.grow_open(target)? {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Lets the threads run on to the releases of the scopes that are open in the set, where the target allows it; whether
-    /// there were any. A choice: on a cycle, nothing is proven.
-    pub(crate) fn close_open_scopes(&mut self, target: &Target) -> Result<bool, Cycle> {
-        let w = self.w;
-        let mut grown = self.cut.clone();
-        for chain in w.chains() {
-            for &id in w.open_before(chain, self.cut[chain]) {
-                if let Some(release) = w.scopes[id].release
-                    && w.past_of(release).is_within(&target.stop)
-                {
-                    grown.join(w.past_of(release));
-                }
-            }
-        }
-        if grown == self.cut {
-            return Ok(false);
-        }
-        self.grow(grown.row())?;
-        self.fixpoint(target)?;
-        Ok(true)
-    }
-
-    /// In `values`: lets the writers happen that the reads of the set saw, where the target allows it; whether there were any.
-    /// A choice: on a cycle, nothing is proven.
-    pub(crate) fn assume_observed_writers(&mut self, target: &Target) -> Result<bool, Cycle> {
-        let w = self.w;
-        let Some(values) = &w.values else { return Ok(false) };
-        let mut grown = self.cut.clone();
-        for chain in w.chains() {
-            if let Some(last) = self.cut[chain].previous() {
-                grown.join(values.seen_past_of(w.chain[chain][last]));
-            }
-        }
-        if grown == self.cut || !grown.row().is_within(&target.stop) {
-            return Ok(false);
-        }
-        self.grow(grown.row())?;
-        self.fixpoint(target)?;
-        Ok(true)
-    }
-
-    /// Puts every failed try into the scope that it was observed in, which may make the set grow. A choice: on a cycle,
-    /// nothing is proven.
-    pub(crate) fn assume_observed_holders(&mut self, target: &Target) -> Result<(), Cycle> {
-        let w = self.w;
-        if w.busy.is_empty() {
-            return Ok(());
-        }
-        loop {
-            let mut grown = self.cut.clone();
-            for &(node, holder) in &w.busy {
-                if let Some(acquire) = w.scopes[holder].acquire
-                    && self.contains(node)
-                {
-                    grown.join(w.past_of(acquire));
-                }
-            }
-            if !grown.row().is_within(&target.stop) {
-                return Err(Cycle);
-            }
-            if grown == self.cut {
-                break;
-            }
-            self.grow(grown.row())?;
-            self.fixpoint(target)?;
-        }
-        for &(node, holder) in &w.busy {
-            if !self.contains(node) {
-                continue;
-            }
-            let scope = w.scopes[holder];
-            if let Some(acquire) = scope.acquire {
-                self.add(acquire, node)?;
-            }
-            if let Some(release) = scope.release.filter(|&release| self.contains(release)) {
-                self.add(node, release)?;
-            }
-        }
-        self.fixpoint(target)
-    }
-
-    /// Open scopes: whether the set had to grow.
-    fn grow_open(&mut self, target: &Target) -> Result<bool, Cycle> {
-        let w = self.w;
-        let mut grown = self.cut.clone();
-        let mut edges = Vec::new();
-        for chain in w.chains() {
-            for &id in w.open_before(chain, self.cut[chain]) {
-                let scope = w.scopes[id];
-                let release = scope.release.filter(|_| !w.is_open_at(&scope, target.stop[chain]));
-                for list in &w.locks[scope.lock] {
-                    if list.chain == chain || !list.mode.conflicts_with(scope.mode) {
-                        continue;
-                    }
-                    let Some((rival, open)) = self.last_scope(list) else { continue };
-                    let rival = w.scopes[rival];
-                    let rival_stays = open && w.is_open_at(&rival, target.stop[list.chain]);
-                    let rival_end = if open { rival.acquire } else { rival.release };
-                    // A rival held since before the window and still open cannot come after anything.
-                    let first = scope
-                        .acquire
-                        .is_none_or(|acquire| rival_end.is_some_and(|rival_end| self.is_before(acquire, rival_end)));
-                    if first || rival_stays {
-                        grown.join(w.past_of(release.ok_or(Cycle)?));
-                    } else if release.is_none() {
-                        // It stays open, so it is last on its lock: every scope of the rival that is over comes before it.
-                        let over = self.closed(list).checked_sub(1).and_then(|at| w.scopes[list.scopes[at]].release);
-                        edges.extend(over.zip(scope.acquire));
-                    }
-                }
-            }
-        }
-        if !grown.row().is_within(&target.stop) {
-            return Err(Cycle);
-        }
-        let mut changed = grown != self.cut;
-        if changed {
-            self.grow(grown.row())?;
-        }
-        for (before, after) in edges {
-            if !self.is_before(before, after) {
-                self.add(before, after)?;
-                changed = true;
-            }
-        }
-        Ok(changed)
-    }
-
-    /// The last scope of a list that has begun in the set, and whether it is still open.
-    fn last_scope(&self, list: &ScopesInChain) -> Option<(ScopeId, bool)> {
-        let bound = self.cut[list.chain];
-        let begun = list.scopes.partition_point(|&s| self.w.begins_before(s, bound));
-        let id = list.scopes[begun.checked_sub(1)?];
-        Some((id, self.w.is_open_at(&self.w.scopes[id], bound)))
     }
 }

@@ -140,12 +140,12 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             kept.tail = vec![e2];
             let mut all = vec![kept];
             match window.act[f] {
-                Act::Read(_) if window.stops_at_changed_reads() => {
+                Act::Read(_) if window.rule.frees_reads() => {
                     let mut free = new().at(window, e2).at(window, f);
                     free.tail = vec![f, e2];
                     all.push(free);
                 }
-                Act::Update(_) if window.stops_at_changed_reads() => {
+                Act::Update(_) if window.rule.frees_reads() => {
                     let freeing = window.freeing(f);
                     let mut free = after_e1(new().at(&freeing, e2).with(&freeing, f));
                     free.stop[window.chain_of[f]] = window.place[f].next();

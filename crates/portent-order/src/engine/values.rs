@@ -282,10 +282,6 @@ impl<'t> Window<'t> {
         let certain = self.values.as_deref().is_some_and(|values| values.writes_as_traced(Source::Write(writer)));
         certain && value(observed).is_some() && value(observed) == value(writer)
     }
-    /// Whether a thread stops at a read that sees something else: where it does not, no goal needs to free a read.
-    pub(crate) fn stops_at_changed_reads(&self) -> bool {
-        self.rule.frees_reads()
-    }
     pub(crate) fn is_branch(&self, node: Node) -> bool {
         self.trace.op(self.event(node)) == Op::Branch
     }

@@ -1,4 +1,4 @@
-//! The lattice, level by level (Sen et al., §6, corrected: SEMANTICS §4 and §6).
+//! The lattice, level by level (Sen et al., §6, corrected: docs/src/internals/semantics.md §4 and §6).
 //!
 //! A level holds the cuts with the same number of steps. Cuts are made by running one thread of a cut one step further and
 //! then everything that loses nothing when it runs at once. A read that the monitor sees may also run where it sees another
@@ -6,7 +6,7 @@
 //! one, and keep the way that deviates least from the observed order. Levels that are done are forgotten but for one link
 //! per cut, and links that lead nowhere any more are swept out.
 
-use super::plan::{Deed, Plan};
+use super::plan::{Action, Plan};
 use super::state::{Cut, Layout};
 use hashbrown::HashTable;
 use portent_spec::{Judgement, Letter, Monitor};
@@ -365,7 +365,7 @@ impl Explorer {
             }
             // A changed read that leaves the monitor as it was leads nowhere that its thread, had it stopped before the
             // read, would not be. (An update leaves an unknown value behind.)
-            if !kept && !matches!(step.deed, Deed::Update { .. }) && self.next.monitor == self.cut.monitor {
+            if !kept && !matches!(step.action, Action::Update { .. }) && self.next.monitor == self.cut.monitor {
                 continue;
             }
             if !plan.open_ended {

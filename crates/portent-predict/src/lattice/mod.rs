@@ -2,7 +2,7 @@
 //!
 //! [`explore`] answers whether some reordering, complete or not, breaks a property, and by which schedule. What is
 //! exact: the answer is that of enumerating all reorderings, unless a level had to be narrowed, which is said. Deviations
-//! from the paper, which is wrong in places (SEMANTICS §6): what a variable holds is part of a cut instead of counters of
+//! from the paper, which is wrong in places (docs/src/internals/semantics.md §6): what a variable holds is part of a cut instead of counters of
 //! atomic sets; reads of initial values are kept; locks are locks, not variables; prefixes that no complete run has are
 //! explored too; so are, in `reads`, those in which the last executed read of a thread, if the property sees it, sees
 //! another write (`state`). Values that a trace does not carry are unknown, and so is then the answer.
@@ -17,7 +17,7 @@ mod state;
 mod whole;
 mod witness;
 
-use crate::finding::Why;
+use crate::undecided::Why;
 use explore::Explorer;
 use portent_order::{Model, Schedule};
 use portent_spec::Monitor;
@@ -106,13 +106,13 @@ pub fn explore(
     let detail = if bounds.unreduced { Detail::Everything } else { Detail::Sliced };
     let slice = slice(trace, bounds.model, monitor, detail);
     let mut seen = vec![false; trace.len()];
-    slice.plan.steps.iter().flatten().filter(|step| step.letter.is_some()).for_each(|s| seen[s.event.index()] = true);
+    slice.plan.moves.iter().flatten().filter(|step| step.letter.is_some()).for_each(|s| seen[s.event.index()] = true);
     let monitor = &*monitor;
     let complete_ends = monitor.cares_about_end();
     let mut explorer = Explorer::new(&slice.plan, monitor, bounds.width);
     let mut explored = Explored {
         visible: slice.visible,
-        steps: slice.plan.steps.iter().map(|steps| steps.len() as u64).sum(),
+        steps: slice.plan.moves.iter().map(|steps| steps.len() as u64).sum(),
         ..Explored::default()
     };
     let mut next_look = 0;

@@ -2,13 +2,13 @@
 //!
 //! A level is finished only when the next event of every live thread is known; a thread is live from the moment the
 //! source knows its name. Nothing is sliced, as what the future needs is not known: what every variable holds is kept
-//! for ever (an atomic set that looks complete may have another read: SEMANTICS §6), and every event that could constrain
+//! for ever (an atomic set that looks complete may have another read: docs/src/internals/semantics.md §6), and every event that could constrain
 //! another is a step. Who stops at a changed read ([`super::state`]) is waited for no longer. A notify waits until everybody who slept when it came has gone on, as only then is it known
 //! whom it woke. What cannot be followed: an `ntf` that turns out to be a `wai`'s, and threads that begin late without a
 //! fork, which should have been there from the start; the answer is then incomplete.
 
 use super::explore::Explorer;
-use super::plan::{Deed, Notified, Plan, Step, WHO};
+use super::plan::{Action, Move, Notified, Plan, WHO};
 use super::{Bounds, Explored};
 use portent_order::{Model, ReadRule, Recorded, Schedule};
 use portent_spec::Monitor;
@@ -41,7 +41,7 @@ pub fn follow(
         let known = source.names().count(ObjectClass::Thread);
         follower.take(&batch, known, monitor);
         explorer.make_room(&follower.plan, monitor.words());
-        followed.most_steps = followed.most_steps.max(follower.plan.steps.iter().map(Vec::len).sum());
+        followed.most_steps = followed.most_steps.max(follower.plan.moves.iter().map(Vec::len).sum());
         let complete_ends = !more && monitor.cares_about_end();
         while !explorer.is_done() {
             let unresolved = &follower.unresolved;
@@ -146,8 +146,8 @@ impl Follower {
     }
 
     fn take(&mut self, batch: &Batch, threads: usize, monitor: &mut dyn Monitor) {
-        while self.plan.steps.len() < threads.min(1 << WHO) {
-            self.plan.steps.push(Vec::new());
+        while self.plan.moves.len() < threads.min(1 << WHO) {
+            self.plan.moves.push(Vec::new());
             self.plan.base.push(0);
             self.plan.stops.push(false);
             self.plan.held.push(vec![0]);
@@ -160,7 +160,7 @@ impl Follower {
         self.late += batch.corrections().len() as u64;
         // A wake without a pairing was a time-out, and waits for nobody.
         let paired: FxHashSet<EventId> = batch.pairings().iter().map(|pairing| pairing.wake).collect();
-        let followed = self.plan.steps.len();
+        let followed = self.plan.moves.len();
         for event in batch.iter().filter(|event| event.thread.index() < followed) {
             self.event(&event, paired.contains(&event.id), monitor);
         }
@@ -172,7 +172,8 @@ impl Follower {
                 continue;
             };
             let index = (at - self.plan.base[thread]) as usize;
-            let Some(Step { deed: Deed::Notify { first, count }, .. }) = self.plan.steps[thread].get(index).copied()
+            let Some(Move { action: Action::Notify { first, count }, .. }) =
+                self.plan.moves[thread].get(index).copied()
             else {
                 continue;
             };
@@ -181,7 +182,7 @@ impl Follower {
             let mut list = self.plan.notifies[first as usize..(first + count) as usize].to_vec();
             list.push(Notified { thread: sleeper as u32, asleep });
             self.plan.notifies.extend_from_slice(&list);
-            self.plan.steps[thread][index].deed = Deed::Notify { first: start, count: count + 1 };
+            self.plan.moves[thread][index].action = Action::Notify { first: start, count: count + 1 };
         }
     }
 
@@ -205,28 +206,28 @@ impl Follower {
             self.plan.tried.resize(known, true);
             lock as u32
         };
-        let deed = match event.op {
-            Op::Read(x, _) if memory => Deed::Read { variable: x.index() as u32, from: self.writes[x.index()] },
+        let action = match event.op {
+            Op::Read(x, _) if memory => Action::Read { variable: x.index() as u32, from: self.writes[x.index()] },
             Op::Write(x, _) | Op::Update(x, _) if memory => {
                 let last = &mut self.writes[x.index()];
                 let from = *last;
                 *last += 1;
                 match event.op.reads() {
-                    true => Deed::Update { variable: x.index() as u32, from, ordinal: *last },
-                    false => Deed::Write { variable: x.index() as u32, ordinal: *last },
+                    true => Action::Update { variable: x.index() as u32, from, ordinal: *last },
+                    false => Action::Write { variable: x.index() as u32, ordinal: *last },
                 }
             }
-            Op::Acquire(l, mode) => Deed::Acquire { lock: lock(l.index()), mode },
-            Op::Release(l, mode) => Deed::Release { lock: lock(l.index()), mode },
-            Op::Busy(l, mode) => Deed::Busy { lock: lock(l.index()), mode },
+            Op::Acquire(l, mode) => Action::Acquire { lock: lock(l.index()), mode },
+            Op::Release(l, mode) => Action::Release { lock: lock(l.index()), mode },
+            Op::Busy(l, mode) => Action::Busy { lock: lock(l.index()), mode },
             Op::Receive(token) => {
                 let sends = self.sends.get(&token.index()).map_or(&[][..], Vec::as_slice);
                 self.plan.needs.extend(sends.iter().filter(|(sender, _)| *sender != t as u32));
-                Deed::Pass
+                Action::Pass
             }
             Op::Sleep(c) => {
                 self.asleep.insert(event.thread, (c, event.id, position + 1));
-                Deed::Sleep
+                Action::Sleep
             }
             Op::Notify(c, _) => {
                 let sleepers = self.asleep.iter().filter(|(_, (on, ..))| *on == c).map(|(&sleeper, _)| sleeper);
@@ -236,7 +237,7 @@ impl Follower {
                     self.unresolved.insert(event.id);
                     self.waiting.push((event.id, sleepers));
                 }
-                Deed::Notify { first: 0, count: 0 }
+                Action::Notify { first: 0, count: 0 }
             }
             Op::Wake(_) => {
                 if let Some((_, _, asleep)) = self.asleep.remove(&event.thread) {
@@ -249,13 +250,13 @@ impl Follower {
                     }
                 }
                 self.waiting.retain(|(_, sleepers)| !sleepers.is_empty());
-                if is_paired { Deed::Wake } else { Deed::Pass }
+                if is_paired { Action::Wake } else { Action::Pass }
             }
-            _ => Deed::Pass,
+            _ => Action::Pass,
         };
         // Others wait for sends: they must be told where they happen.
         let waited_for = matches!(event.op, Op::Send(_)) || self.plan.needs.len() as u32 > needs_from;
-        let nothing = matches!(deed, Deed::Pass) && letter.is_none() && !waited_for;
+        let nothing = matches!(action, Action::Pass) && letter.is_none() && !waited_for;
         // A way's code has room for so many.
         let is_step = !nothing || self.idle[t] >= (1 << (32 - WHO)) - 1;
         if let Op::Send(token) = event.op {
@@ -269,17 +270,17 @@ impl Follower {
         let needs = (needs_from, self.plan.needs.len() as u32);
         let before = std::mem::take(&mut self.idle[t]);
         // What a read sees that the monitor sees may be another write: see `super::state`.
-        let reads = matches!(deed, Deed::Read { .. } | Deed::Update { .. });
+        let reads = matches!(action, Action::Read { .. } | Action::Update { .. });
         let changed = letter.filter(|_| reads).and_then(|_| monitor.changed_letter(event));
         self.plan.stops[t] |= changed.is_some();
-        self.plan.steps[t].push(Step { event: event.id, deed, letter, changed, at_once: false, needs, before });
+        self.plan.moves[t].push(Move { event: event.id, action, letter, changed, at_once: false, needs, before });
         let held = &mut self.held[t];
-        match deed {
-            Deed::Acquire { lock, mode } => {
+        match action {
+            Action::Acquire { lock, mode } => {
                 held.push((lock, mode));
                 held.sort_unstable();
             }
-            Deed::Release { lock, mode } => held.retain(|h| *h != (lock, mode)),
+            Action::Release { lock, mode } => held.retain(|h| *h != (lock, mode)),
             _ => {}
         }
         let next = self.plan.sets.len() as u32;
@@ -294,7 +295,7 @@ impl Follower {
     fn forget(&mut self, least: &[u32]) {
         for (t, &least) in least.iter().enumerate().filter(|(_, least)| **least != u32::MAX) {
             let done = (least - self.plan.base[t]) as usize;
-            self.plan.steps[t].drain(..done);
+            self.plan.moves[t].drain(..done);
             self.plan.held[t].drain(..done);
             self.plan.base[t] = least;
         }

@@ -3,7 +3,6 @@
 //! Events that need nothing and change nothing that anybody cares about are no steps: they happen as soon as they can,
 //! which is when the step before them has, unless its thread has stopped there.
 
-use super::state::Cut;
 use portent_spec::Letter;
 use portent_trace::{EventId, Mode};
 
@@ -14,7 +13,7 @@ pub(super) const UNREAD: Ordinal = u32::MAX;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum Action {
     /// Nothing but what the monitor sees, or waiting for what it needs.
     Pass,
     /// Reads a variable, which must hold what that write left.
@@ -57,16 +56,16 @@ pub(super) enum Deed {
     Wake,
 }
 
-/// A step of a thread.
+/// A move: a step of a thread that matters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct Move {
     pub(super) event: EventId,
-    pub(super) deed: Deed,
+    pub(super) action: Action,
     /// What the monitor sees.
     pub(super) letter: Option<Letter>,
     /// What it sees if this is a read that sees another write, and the last step of its thread; `None` if it cannot be.
     pub(super) changed: Option<Letter>,
-    /// Whether running it as soon as it can loses nothing (SEMANTICS §4).
+    /// Whether running it as soon as it can loses nothing (docs/src/internals/semantics.md §4).
     pub(super) at_once: bool,
     /// What must have happened: a range of [`Plan::needs`].
     pub(super) needs: (u32, u32),
@@ -92,8 +91,8 @@ pub(super) struct Notified {
 /// All that a lattice needs to know of a trace.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// Steps by thread; those before `base` are forgotten.
-    pub(super) steps: Vec<Vec<Step>>,
+    /// Moves by thread; those before `base` are forgotten.
+    pub(super) moves: Vec<Vec<Move>>,
     pub(super) base: Vec<u32>,
     pub(super) needs: Vec<Need>,
     pub(super) notifies: Vec<Notified>,
@@ -112,7 +111,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn threads(&self) -> usize {
-        self.steps.len()
+        self.moves.len()
     }
     /// How many threads can stop at a changed read.
     pub(super) fn stopping(&self) -> usize {
@@ -124,18 +123,18 @@ impl Plan {
     }
     /// The step of a thread at a position.
     #[inline]
-    pub(super) fn step(&self, thread: usize, position: u32) -> Option<&Step> {
-        self.steps[thread].get((position - self.base[thread]) as usize)
+    pub(super) fn step(&self, thread: usize, position: u32) -> Option<&Move> {
+        self.moves[thread].get((position - self.base[thread]) as usize)
     }
     /// How a way tells that a thread made a step.
     #[inline]
-    pub(super) fn code(&self, thread: usize, step: &Step) -> u32 {
+    pub(super) fn code(&self, thread: usize, step: &Move) -> u32 {
         thread as u32 | step.before << WHO
     }
     /// How many steps a thread has.
     #[inline]
     pub(super) fn end(&self, thread: usize) -> u32 {
-        self.base[thread] + self.steps[thread].len() as u32
+        self.base[thread] + self.moves[thread].len() as u32
     }
     #[inline]
     pub(super) fn held(&self, thread: usize, position: u32) -> &[(u32, Mode)] {
@@ -147,12 +146,7 @@ impl Plan {
         self.held[thread][(position - self.base[thread]) as usize]
     }
     #[inline]
-    pub(super) fn needs(&self, step: &Step) -> &[Need] {
+    pub(super) fn needs(&self, step: &Move) -> &[Need] {
         &self.needs[step.needs.0 as usize..step.needs.1 as usize]
-    }
-    /// Whether somebody who has not read it yet will read what a write left.
-    pub(super) fn is_awaited(&self, variable: usize, ordinal: Ordinal, cut: &Cut) -> bool {
-        let will_read = |&(t, last): &Need| cut.positions[t as usize] <= last && !cut.is_stopped(t as usize);
-        self.open_ended || self.readers[variable][ordinal as usize].iter().any(will_read)
     }
 }

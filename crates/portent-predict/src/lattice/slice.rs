@@ -19,7 +19,7 @@
 //! the read saw a write outside the *past* of what is visible, leaving that out makes it a kept read, which the property
 //! cannot tell from a changed one; nor an update, since all writes of a variable it compares are visible.
 
-use super::plan::{Deed, Notified, Ordinal, Plan, Step};
+use super::plan::{Action, Move, Notified, Ordinal, Plan};
 use super::roles::{Facts, Role, Roles};
 use portent_order::Model;
 use portent_spec::{Letter, Monitor};
@@ -214,8 +214,8 @@ impl<'a, 't> Builder<'a, 't> {
                 }
                 held.push(set);
             }
-            self.plan.stops.push(steps.iter().any(|step: &Step| step.changed.is_some()));
-            self.plan.steps.push(steps);
+            self.plan.stops.push(steps.iter().any(|step: &Move| step.changed.is_some()));
+            self.plan.moves.push(steps);
             self.plan.held.push(held);
         }
         self.plan.base = vec![0; threads.len()];
@@ -254,7 +254,7 @@ impl<'a, 't> Builder<'a, 't> {
         number: &[u32],
         held: &mut Vec<(u32, Mode)>,
         sleeps: bool,
-    ) -> Step {
+    ) -> Move {
         let trace = self.facts.trace;
         let first = self.plan.needs.len() as u32;
         for other in self.waits_for(event) {
@@ -275,18 +275,18 @@ impl<'a, 't> Builder<'a, 't> {
             let next = self.lock_of.len() as u32;
             *self.lock_of.entry(lock).or_insert(next)
         };
-        let deed = match trace.op(event) {
-            Op::Acquire(l, mode) if self.roles.locks[l.index()] => Deed::Acquire { lock: lock(l), mode },
-            Op::Release(l, mode) if self.roles.locks[l.index()] => Deed::Release { lock: lock(l), mode },
-            Op::Busy(l, mode) => Deed::Busy { lock: lock(l), mode },
-            Op::Read(x, _) if self.is_tracked(x) => Deed::Read { variable: self.slot_of[&x], from: from(self) },
+        let action = match trace.op(event) {
+            Op::Acquire(l, mode) if self.roles.locks[l.index()] => Action::Acquire { lock: lock(l), mode },
+            Op::Release(l, mode) if self.roles.locks[l.index()] => Action::Release { lock: lock(l), mode },
+            Op::Busy(l, mode) => Action::Busy { lock: lock(l), mode },
+            Op::Read(x, _) if self.is_tracked(x) => Action::Read { variable: self.slot_of[&x], from: from(self) },
             Op::Write(x, _) if self.is_tracked(x) => {
-                Deed::Write { variable: self.slot_of[&x], ordinal: self.ordinal[&event] }
+                Action::Write { variable: self.slot_of[&x], ordinal: self.ordinal[&event] }
             }
             Op::Update(x, _) if self.is_tracked(x) => {
-                Deed::Update { variable: self.slot_of[&x], from: from(self), ordinal: self.ordinal[&event] }
+                Action::Update { variable: self.slot_of[&x], from: from(self), ordinal: self.ordinal[&event] }
             }
-            Op::Sleep(_) if sleeps => Deed::Sleep,
+            Op::Sleep(_) if sleeps => Action::Sleep,
             Op::Notify(..) => {
                 let first = self.plan.notifies.len() as u32;
                 for k in trace.woken_by(event) {
@@ -298,37 +298,37 @@ impl<'a, 't> Builder<'a, 't> {
                         self.plan.notifies.push(Notified { thread: number[t], asleep });
                     }
                 }
-                Deed::Notify { first, count: self.plan.notifies.len() as u32 - first }
+                Action::Notify { first, count: self.plan.notifies.len() as u32 - first }
             }
-            Op::Wake(_) if trace.pairing_of_wake(event).is_some() => Deed::Wake,
-            _ => Deed::Pass,
+            Op::Wake(_) if trace.pairing_of_wake(event).is_some() => Action::Wake,
+            _ => Action::Pass,
         };
-        match deed {
-            Deed::Read { variable, from } | Deed::Update { variable, from, .. } => {
+        match action {
+            Action::Read { variable, from } | Action::Update { variable, from, .. } => {
                 let readers = &mut self.plan.readers[variable as usize][from as usize];
                 match readers.iter_mut().find(|(reader, _)| *reader == thread) {
                     Some(reader) => reader.1 = position,
                     None => readers.push((thread, position)),
                 }
             }
-            Deed::Acquire { lock, mode } => {
+            Action::Acquire { lock, mode } => {
                 held.push((lock, mode));
                 held.sort_unstable();
             }
-            Deed::Release { lock, mode } => held.retain(|h| *h != (lock, mode)),
+            Action::Release { lock, mode } => held.retain(|h| *h != (lock, mode)),
             _ => {}
         }
         let letter = self.letters[event.index()];
         let protected = trace.op(event).variable().is_some_and(|x| self.role(x) == Role::Protected);
-        let harmless = match deed {
-            Deed::Pass | Deed::Read { .. } | Deed::Wake => true,
-            Deed::Write { .. } | Deed::Update { .. } => protected,
-            Deed::Release { .. } => !matches!(trace.op(event), Op::Release(l, _) if self.roles.tried[l.index()]),
-            Deed::Acquire { .. } | Deed::Busy { .. } | Deed::Sleep | Deed::Notify { .. } => false,
+        let harmless = match action {
+            Action::Pass | Action::Read { .. } | Action::Wake => true,
+            Action::Write { .. } | Action::Update { .. } => protected,
+            Action::Release { .. } => !matches!(trace.op(event), Op::Release(l, _) if self.roles.tried[l.index()]),
+            Action::Acquire { .. } | Action::Busy { .. } | Action::Sleep | Action::Notify { .. } => false,
         };
         let at_once = self.detail == Detail::Sliced && letter.is_none() && harmless;
-        let reads = matches!(deed, Deed::Read { .. } | Deed::Update { .. });
+        let reads = matches!(action, Action::Read { .. } | Action::Update { .. });
         let changed = self.changed.get(&event).copied().filter(|_| reads);
-        Step { event, deed, letter, changed, at_once, needs, before: 0 }
+        Move { event, action, letter, changed, at_once, needs, before: 0 }
     }
 }

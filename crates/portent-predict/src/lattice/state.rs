@@ -1,20 +1,20 @@
 //! A cut, spread out for walking and packed for keeping.
 //!
-//! State (SEMANTICS §4): the position of every thread; for each tracked variable, which write it holds, as long as somebody
+//! State (docs/src/internals/semantics.md §4): the position of every thread; for each tracked variable, which write it holds, as long as somebody
 //! will read that; for each sleeping thread, whether its notify came after its sleep; for each thread, whether it has
 //! stopped for good at a changed read; and the monitor's state. Packed, each takes as many bits as it can ever need.
 //!
 //! # Changed reads
-//! In `reads`, the last executed read of each thread may see any write (SEMANTICS §3). So a thread whose next step reads,
+//! In `reads`, the last executed read of each thread may see any write (docs/src/internals/semantics.md §3). So a thread whose next step reads,
 //! and cannot see the write that it saw in the trace, may make that step all the same, and stops there for good: what it
 //! would do next is not known. It keeps its locks. A read changes nothing; what an update then writes is not known, so no
 //! kept read may see it.
 //!
-//! Only steps that the monitor sees are ever made so (`Step::changed`). Where it does not see the event, the thread may as
+//! Only steps that the monitor sees are ever made so (`Move::changed`). Where it does not see the event, the thread may as
 //! well stop before it: it holds the same locks there, everybody else can do what they could (without an unknown write in
 //! memory, rather more), and the monitor sees the same.
 
-use super::plan::{Deed, Need, Plan, Step, UNREAD};
+use super::plan::{Action, Move, Need, Ordinal, Plan, UNREAD};
 use portent_spec::{Letter, Monitor};
 use portent_trace::Mode;
 
@@ -66,7 +66,7 @@ impl Cut {
     }
     /// The next step of a thread, unless it has none or has stopped.
     #[inline]
-    pub(super) fn next<'p>(&self, plan: &'p Plan, thread: usize) -> Option<&'p Step> {
+    pub(super) fn next<'p>(&self, plan: &'p Plan, thread: usize) -> Option<&'p Move> {
         if self.is_stopped(thread) { None } else { plan.step(thread, self.positions[thread]) }
     }
 
@@ -81,8 +81,13 @@ impl Cut {
             .any(|t| t != thread && held(t).iter().any(|&(l, m)| l == lock && m.conflicts_with(mode)))
     }
     #[inline]
-    fn has(&self, plan: &Plan, step: &Step) -> bool {
+    fn has(&self, plan: &Plan, step: &Move) -> bool {
         step.needs.0 == step.needs.1 || self.has_all(plan.needs(step))
+    }
+    /// Whether somebody who has not read it yet will read what a write left.
+    fn is_awaited(&self, plan: &Plan, variable: usize, ordinal: Ordinal) -> bool {
+        let will_read = |&(t, last): &Need| self.positions[t as usize] <= last && !self.is_stopped(t as usize);
+        plan.open_ended || plan.readers[variable][ordinal as usize].iter().any(will_read)
     }
     // Apart, as most steps need nothing.
     #[inline(never)]
@@ -94,28 +99,30 @@ impl Cut {
 
     /// Whether a thread can make its next step.
     #[inline]
-    pub(super) fn enabled(&self, plan: &Plan, thread: usize, step: &Step) -> bool {
-        let possible = match step.deed {
-            Deed::Pass | Deed::Write { .. } | Deed::Release { .. } | Deed::Sleep | Deed::Notify { .. } => true,
-            Deed::Read { variable, from } | Deed::Update { variable, from, .. } => {
+    pub(super) fn enabled(&self, plan: &Plan, thread: usize, step: &Move) -> bool {
+        let possible = match step.action {
+            Action::Pass | Action::Write { .. } | Action::Release { .. } | Action::Sleep | Action::Notify { .. } => {
+                true
+            }
+            Action::Read { variable, from } | Action::Update { variable, from, .. } => {
                 self.memory[variable as usize] == from
             }
-            Deed::Acquire { lock, mode } => !self.is_held(plan, thread, lock, mode),
-            Deed::Busy { lock, mode } => self.is_held(plan, thread, lock, mode),
-            Deed::Wake => self.notified[thread],
+            Action::Acquire { lock, mode } => !self.is_held(plan, thread, lock, mode),
+            Action::Busy { lock, mode } => self.is_held(plan, thread, lock, mode),
+            Action::Wake => self.notified[thread],
         };
         possible && self.has(plan, step)
     }
 
     /// Makes a step, monitor aside.
     #[inline]
-    pub(super) fn advance(&mut self, plan: &Plan, thread: usize, step: &Step) {
-        match step.deed {
-            Deed::Write { variable, ordinal } | Deed::Update { variable, ordinal, .. } => {
+    pub(super) fn advance(&mut self, plan: &Plan, thread: usize, step: &Move) {
+        match step.action {
+            Action::Write { variable, ordinal } | Action::Update { variable, ordinal, .. } => {
                 self.memory[variable as usize] = ordinal;
             }
-            Deed::Sleep | Deed::Wake => self.notified[thread] = false,
-            Deed::Notify { first, count } => {
+            Action::Sleep | Action::Wake => self.notified[thread] = false,
+            Action::Notify { first, count } => {
                 for notified in &plan.notifies[first as usize..(first + count) as usize] {
                     if self.positions[notified.thread as usize] >= notified.asleep {
                         self.notified[notified.thread as usize] = true;
@@ -129,16 +136,18 @@ impl Cut {
 
     /// If a thread's next step is a read that would see another write, and that the monitor sees: what it sees then.
     #[inline]
-    pub(super) fn changed(&self, plan: &Plan, step: &Step) -> Option<Letter> {
+    pub(super) fn changed(&self, plan: &Plan, step: &Move) -> Option<Letter> {
         let letter = step.changed?;
-        let (Deed::Read { variable, from } | Deed::Update { variable, from, .. }) = step.deed else { return None };
+        let (Action::Read { variable, from } | Action::Update { variable, from, .. }) = step.action else {
+            return None;
+        };
         (self.memory[variable as usize] != from && self.has(plan, step)).then_some(letter)
     }
 
     /// Makes a step that is a changed read, monitor aside: the thread stops.
     #[cold]
-    pub(super) fn stop(&mut self, plan: &Plan, thread: usize, step: &Step) {
-        if let Deed::Update { variable, .. } = step.deed {
+    pub(super) fn stop(&mut self, plan: &Plan, thread: usize, step: &Move) {
+        if let Action::Update { variable, .. } = step.action {
             self.memory[variable as usize] = UNREAD;
         }
         self.stopped[thread] = plan.set(thread, self.positions[thread]) + 1;
@@ -157,7 +166,7 @@ impl Cut {
                         moved = true;
                         continue;
                     }
-                    let Deed::Acquire { .. } = step.deed else { break };
+                    let Action::Acquire { .. } = step.action else { break };
                     let Some(through) = self.harmless_scope(plan, t) else { break };
                     while self.positions[t] < through {
                         let Some(step) = plan.step(t, self.positions[t]) else { break };
@@ -184,9 +193,9 @@ impl Cut {
         let outside = plan.held(thread, from);
         for at in from..from + LONGEST {
             let step = plan.step(thread, at)?;
-            let harmless = match step.deed {
-                Deed::Acquire { lock, .. } => !plan.tried[lock as usize],
-                Deed::Release { .. } | Deed::Read { .. } | Deed::Pass => step.at_once,
+            let harmless = match step.action {
+                Action::Acquire { lock, .. } => !plan.tried[lock as usize],
+                Action::Release { .. } | Action::Read { .. } | Action::Pass => step.at_once,
                 _ => false,
             };
             if step.letter.is_some() || !harmless || !self.enabled(plan, thread, step) {
@@ -202,8 +211,8 @@ impl Cut {
     /// Whether a thread had better not take its next lock now: what it does first with it cannot happen yet, and until
     /// it can, having the lock only keeps others out. (An acquire can always be made later, up to what needs it.)
     #[inline]
-    pub(super) fn too_early(&self, plan: &Plan, thread: usize, step: &Step) -> bool {
-        if plan.open_ended || !matches!(step.deed, Deed::Acquire { .. }) || step.letter.is_some() {
+    pub(super) fn too_early(&self, plan: &Plan, thread: usize, step: &Move) -> bool {
+        if plan.open_ended || !matches!(step.action, Action::Acquire { .. }) || step.letter.is_some() {
             return false;
         }
         let mut at = self.positions[thread];
@@ -212,14 +221,14 @@ impl Cut {
             if step.letter.is_some() {
                 return false;
             }
-            match step.deed {
-                Deed::Acquire { lock, .. } if !plan.tried[lock as usize] => {}
-                Deed::Pass if step.at_once => {
+            match step.action {
+                Action::Acquire { lock, .. } if !plan.tried[lock as usize] => {}
+                Action::Pass if step.at_once => {
                     if !self.has(plan, step) {
                         return true;
                     }
                 }
-                Deed::Read { variable, from } | Deed::Update { variable, from, .. } => {
+                Action::Read { variable, from } | Action::Update { variable, from, .. } => {
                     return self.memory[variable as usize] != from || !self.has(plan, step);
                 }
                 _ => return false,
@@ -268,7 +277,7 @@ impl Layout {
         // One more, for what nobody will read.
         let memory = plan.readers.iter().map(|writes| take(writes.len() as u64)).collect();
         let sleeps: Vec<bool> =
-            plan.steps.iter().map(|steps| steps.iter().any(|step| step.deed == Deed::Sleep)).collect();
+            plan.moves.iter().map(|steps| steps.iter().any(|step| step.action == Action::Sleep)).collect();
         let nothing = Bits { word: 0, shift: 0, mask: 0 };
         let notified = sleeps.iter().map(|&sleeps| if sleeps || plan.open_ended { take(1) } else { nothing });
         let notified = notified.collect();
@@ -289,7 +298,7 @@ impl Layout {
         }
         for (x, bits) in self.memory.iter().enumerate() {
             let holds = cut.memory[x];
-            let awaited = holds != UNREAD && plan.is_awaited(x, holds, cut);
+            let awaited = holds != UNREAD && cut.is_awaited(plan, x, holds);
             // All ones stand for "nobody will read it".
             put(bits, if awaited { u64::from(holds) } else { u64::MAX });
         }

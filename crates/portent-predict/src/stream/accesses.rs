@@ -24,8 +24,9 @@
 //! Candidates are per place, so keys have places, and a key that gave a candidate with another is not compared with it again.
 
 use super::clocks::{Clock, Clocks, at};
-use super::standing::{Standing, Touch};
 use super::states::{FREE, State, States};
+use super::thread_state::ThreadState;
+use crate::facts::Touch;
 use portent_trace::{EventId, LocId, Op};
 use rustc_hash::FxHashMap;
 
@@ -146,7 +147,7 @@ pub(super) struct Found {
 /// What one access knows of its surroundings.
 pub(super) struct Around<'a> {
     pub(super) thread: usize,
-    pub(super) standing: &'a mut Standing,
+    pub(super) thread_state: &'a mut ThreadState,
     pub(super) clocks: &'a mut Clocks,
     pub(super) states: &'a States,
 }
@@ -192,7 +193,7 @@ impl Accesses {
     #[inline]
     pub(super) fn access(&mut self, around: &mut Around<'_>, x: usize, op: Op, place: LocId, event: EventId) {
         let touch = Touch::of(op);
-        let slot = &mut around.standing.cache[x % Standing::CACHE];
+        let slot = &mut around.thread_state.cache[x % ThreadState::CACHE];
         let local = if slot.0 == x as u32 {
             slot.1 as usize
         } else {
@@ -209,13 +210,13 @@ impl Accesses {
         let Some(at) = mine.entries.iter().position(|entry| entry.place == place && entry.touch == touch) else {
             return self.meet(around, local, x, (place, touch), event);
         };
-        let (standing, entry) = (&around.standing, &mut mine.entries[at]);
-        if entry.era == standing.era && entry.firsts == firsts {
+        let (now, entry) = (&around.thread_state, &mut mine.entries[at]);
+        if entry.era == now.era && entry.firsts == firsts {
             return;
         }
-        let settled = standing.block == 0 || !self.wanted.violations || entry.settled == (standing.block, firsts);
-        if settled && entry.state == standing.state && entry.segment == around.clocks.segment(around.thread) {
-            (entry.era, entry.firsts) = (standing.era, firsts);
+        let settled = now.block == 0 || !self.wanted.violations || entry.settled == (now.block, firsts);
+        if settled && entry.state == now.locks && entry.segment == around.clocks.segment(around.thread) {
+            (entry.era, entry.firsts) = (now.era, firsts);
             return;
         }
         self.renew(around, local, at, x, event);
@@ -247,38 +248,38 @@ impl Accesses {
         if self.variables.len() <= x {
             self.variables.resize_with(x + 1, Variable::default);
         }
-        let (state, segment) = (around.standing.state, around.clocks.segment(around.thread));
+        let (state, segment) = (around.thread_state.locks, around.clocks.segment(around.thread));
         let lone = &mut self.locals[local].records[at].lone;
         if let Some(least) = least_of(around.states, lone, state, segment) {
             let entry = &self.locals[local].entries[at];
             self.record_lone(around, x, (entry.place, entry.touch, least), event);
         }
         let mut firsts = self.locals[local].firsts.len() as u32;
-        if self.wanted.violations && around.standing.block != 0 {
+        if self.wanted.violations && around.thread_state.block != 0 {
             firsts = self.in_block(around, local, at, x, event);
         }
         let entry = &mut self.locals[local].entries[at];
-        (entry.era, entry.firsts) = (around.standing.era, firsts);
+        (entry.era, entry.firsts) = (around.thread_state.era, firsts);
         (entry.state, entry.segment) = (state, segment);
     }
 
     /// Pairs with the first accesses of the block; the result is how many these were.
     fn in_block(&mut self, around: &mut Around<'_>, local: usize, at: usize, x: usize, event: EventId) -> u32 {
-        let Around { thread, standing, clocks, states } = around;
+        let Around { thread, thread_state, clocks, states } = around;
         let mine = &mut self.locals[local];
-        if mine.block != standing.block {
-            mine.block = standing.block;
+        if mine.block != thread_state.block {
+            mine.block = thread_state.block;
             mine.firsts.clear();
         }
         let segment = clocks.segment(*thread);
-        let now = (standing.block, mine.firsts.len() as u32);
+        let now = (thread_state.block, mine.firsts.len() as u32);
         if mine.entries[at].settled != now || mine.entries[at].segment != segment {
             let mut all_free = true;
             let mut least = std::mem::take(&mut self.least);
             for i in 0..self.locals[local].firsts.len() {
                 let mine = &mut self.locals[local];
                 let (first, since) = (mine.firsts[i].entry, mine.firsts[i].event);
-                standing.between(states, since, &mut least);
+                thread_state.between(states, since, &mut least);
                 all_free &= least[..] == [FREE];
                 let places = [mine.entries[first as usize].place, mine.entries[at].place];
                 let both_write = mine.entries[first as usize].touch.writes() && mine.entries[at].touch.writes();

@@ -1,4 +1,4 @@
-//! Must-order as vector clocks: program order, tokens, and notify → wake. Neither locks nor reads-from (SEMANTICS §1).
+//! Must-order as vector clocks: program order, tokens, and notify → wake. Neither locks nor reads-from (docs/src/internals/semantics.md §1).
 //!
 //! Times move only where a thread passes something on, so stretches between two synchronisations share one clock: a
 //! *segment*. What is forgotten to bound memory (tokens long received, notifies nobody may wake from) only makes the

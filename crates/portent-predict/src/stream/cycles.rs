@@ -187,7 +187,7 @@ impl Walk<'_> {
 
     fn note(&mut self) {
         let mut places: Vec<LocId> = self.path.iter().map(|&c| self.classes[c as usize].place).collect();
-        crate::key::rotate_to_least(&mut places);
+        crate::asking::rotate_to_least(&mut places);
         if !self.known.contains(&places) {
             self.known.insert(places.clone());
             let mut events: Vec<EventId> = self.path.iter().map(|&c| self.classes[c as usize].event).collect();

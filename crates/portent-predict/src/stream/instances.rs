@@ -1,15 +1,14 @@
 //! Instances of candidate groups, found by seeking back into the trace: which events to ask the engine about.
 //!
 //! One more pass, this time for the groups that are still open only, and with the past of the model that is asked for
-//! (`past`). For each group it keeps a few instances, near ones first, in different threads and under different locks;
-//! it stops early when every group has enough. A group without any is impossible in that model: the past is exact where
+//! (`past`). For each group it keeps the best instance, near ones first; it stops early when every group has one that is good
+//! enough. A group without any is impossible in that model: the past is exact where
 //! it says no, and so are common locks.
 
-use super::Candidate;
-use super::spots::{Instances, Offer, Rank, Spots};
-use super::standing::Touch;
-use crate::causal::{Cut, Past};
-use crate::facts::Facts;
+use super::groups_at::{Best, GroupsAt, Offer, Rank};
+use crate::board::Candidate;
+use crate::causal_past::{Cut, Past};
+use crate::facts::{Facts, Touch};
 use portent_order::{Goal, Model};
 use portent_trace::{Event, EventId, LocId, Op, VarId};
 use rustc_hash::FxHashMap;
@@ -61,10 +60,8 @@ struct Pairs {
 struct Search<'a, 't> {
     facts: &'a Facts<'t>,
     groups: &'a [Candidate],
-    found: Vec<Instances>,
+    found: Vec<Best>,
     open: usize,
-    /// Instances to keep of each group.
-    wanted: usize,
     /// Whether distance does not matter.
     anywhere: bool,
     near: usize,
@@ -79,27 +76,25 @@ struct Search<'a, 't> {
     last_free: Vec<EventId>,
 }
 
-/// Up to `wanted` instances of each group, in a model. `stop` ends the search early: what is not found then is not known.
-pub(crate) fn collect(
+/// The best instance of each group, in a model. `stop` ends the search early: what is not found then is not known.
+pub(super) fn best_instances(
     facts: &Facts<'_>,
     model: Model,
     groups: &[Candidate],
     near: usize,
-    wanted: usize,
     stop: &dyn Fn() -> bool,
-) -> Option<Vec<Instances>> {
+) -> Option<Vec<Best>> {
     let trace = facts.trace;
-    let found = vec![Instances::default(); groups.len()];
-    let mut spots = Spots::of(groups, &found);
+    let found = vec![Best::default(); groups.len()];
+    let mut index = GroupsAt::of(groups, &found);
     let mut searched = groups.len();
     let mut search = Search {
         facts,
         groups,
         found,
         open: groups.len(),
-        wanted,
-        // The first one that comes will do at first; those that are asked about later had better be near.
-        anywhere: model == Model::Sync && wanted == 1,
+        // The first one that comes will do.
+        anywhere: model == Model::Sync,
         near,
         past: Past::new(trace, model),
         accesses: FxHashMap::default(),
@@ -116,17 +111,17 @@ pub(crate) fn collect(
             }
             if search.open < searched {
                 searched = search.open;
-                spots = Spots::of(groups, &search.found);
+                index = GroupsAt::of(groups, &search.found);
             }
         }
         match event.op {
             Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => {
-                search.access_before(&spots, event, x);
+                search.access_before(&index, event, x);
                 search.past.arrive(event);
-                search.access_after(&spots, event, x);
+                search.access_after(&index, event, x);
             }
             Op::Acquire(..) => {
-                search.acquire(&spots, event);
+                search.acquire(&index, event);
                 if facts.held(event.id).is_empty() {
                     search.last_free[event.thread.index()] = event.id;
                 }
@@ -156,38 +151,30 @@ impl Search<'_, '_> {
     /// Whether a group can still do with an instance whose earliest event is this, now that `now` comes.
     #[inline]
     fn wants(&self, g: usize, low: EventId, now: EventId) -> bool {
-        let instances = &self.found[g];
-        match instances.kept.last() {
-            _ if instances.kept.len() < self.wanted => true,
-            Some((Rank::Far(distance), ..)) => now.index() - low.index() < *distance,
+        match self.found[g].kept {
+            Some((Rank::Far(distance), _)) => now.index() - low.index() < distance,
             _ => true,
         }
     }
 
-    fn offer(&mut self, Offer { group, signature, goal, span }: Offer) {
+    fn offer(&mut self, Offer { group, goal, span }: Offer) {
         let rank = self.rank(&goal, span);
-        let instances = &mut self.found[group];
-        match instances.kept.iter().position(|(_, known, _)| *known == signature) {
-            Some(at) if instances.kept[at].0 <= rank => return,
-            Some(at) => drop(instances.kept.remove(at)),
-            None => {}
+        let best = &mut self.found[group];
+        if best.kept.as_ref().is_some_and(|(known, _)| *known <= rank) {
+            return;
         }
-        let at = instances.kept.partition_point(|(known, ..)| *known <= rank);
-        instances.kept.insert(at, (rank, signature, goal));
-        instances.kept.truncate(self.wanted);
-        let enough = instances.kept.len() == self.wanted;
-        if !instances.full && enough && !matches!(instances.kept.last(), Some((Rank::Far(_), ..))) {
-            instances.full = true;
+        best.kept = Some((rank, goal));
+        if !best.full && !matches!(rank, Rank::Far(_)) {
+            best.full = true;
             self.open -= 1;
         }
     }
 
     /// As the later access of a race, and as a remote access after a pair.
-    fn access_before(&mut self, spots: &Spots, event: Event, x: VarId) {
+    fn access_before(&mut self, index: &GroupsAt, event: Event, x: VarId) {
         let (facts, t, loc) = (self.facts, event.thread.index(), event.loc);
-        let held = facts.held_set(event.id);
         let mut offers = Vec::new();
-        for &(partner, group) in spots.races.get(&loc).into_iter().flatten() {
+        for &(partner, group) in index.races.get(&loc).into_iter().flatten() {
             if self.found[group].full {
                 continue;
             }
@@ -203,12 +190,11 @@ impl Search<'_, '_> {
                 {
                     continue;
                 }
-                let signature = [class.thread as u32, t as u32, class.held, held, x.index() as u32];
                 let goal = Goal::Race { first, second: event.id };
-                offers.push(Offer { group, signature, goal, span: (first, event.id) });
+                offers.push(Offer { group, goal, span: (first, event.id) });
             }
         }
-        for &(one, two, group) in spots.remotes.get(&loc).into_iter().flatten() {
+        for &(one, two, group) in index.remotes.get(&loc).into_iter().flatten() {
             if self.found[group].full {
                 continue;
             }
@@ -223,9 +209,8 @@ impl Search<'_, '_> {
                 for (i, &first) in firsts.iter().enumerate() {
                     let remote = event.id;
                     if conflicting(facts, first, remote, second) && (i == 0 || first != firsts[0]) {
-                        let signature = [pairs.thread as u32, t as u32, i as u32, held, x.index() as u32];
                         let goal = Goal::Atomicity { first, remote, second };
-                        offers.push(Offer { group, signature, goal, span: (first, remote) });
+                        offers.push(Offer { group, goal, span: (first, remote) });
                     }
                 }
             }
@@ -234,13 +219,13 @@ impl Search<'_, '_> {
     }
 
     /// As the second access of a block, and as what later events find.
-    fn access_after(&mut self, spots: &Spots, event: Event, x: VarId) {
+    fn access_after(&mut self, index: &GroupsAt, event: Event, x: VarId) {
         let (facts, t, loc) = (self.facts, event.thread.index(), event.loc);
         let Some(block) = facts.block(event.id) else {
-            return self.remember(spots, event, x);
+            return self.remember(index, event, x);
         };
-        let is_second = spots.seconds.contains_key(&loc);
-        let is_first = spots.firsts.contains_key(&loc);
+        let is_second = index.seconds.contains_key(&loc);
+        let is_first = index.firsts.contains_key(&loc);
         if is_second || is_first {
             let mut mine = self.blocks.remove(&(t, x)).unwrap_or_default();
             if mine.0 != block {
@@ -248,7 +233,7 @@ impl Search<'_, '_> {
             }
             let free = facts.held(event.id).is_empty();
             if is_second {
-                self.second(spots, event, x, &mine.1, free);
+                self.second(index, event, x, &mine.1, free);
             }
             if is_first {
                 let now = (event.id, self.past.share(t));
@@ -267,13 +252,13 @@ impl Search<'_, '_> {
             }
             self.blocks.insert((t, x), mine);
         }
-        self.remember(spots, event, x);
+        self.remember(index, event, x);
     }
 
-    fn second(&mut self, spots: &Spots, event: Event, x: VarId, blocks: &[Firsts], free: bool) {
+    fn second(&mut self, index: &GroupsAt, event: Event, x: VarId, blocks: &[Firsts], free: bool) {
         let (facts, t, second) = (self.facts, event.thread.index(), event.id);
         let mut offers = Vec::new();
-        for &(one, remote_place, group) in spots.seconds.get(&event.loc).into_iter().flatten() {
+        for &(one, remote_place, group) in index.seconds.get(&event.loc).into_iter().flatten() {
             if self.found[group].full {
                 continue;
             }
@@ -289,11 +274,10 @@ impl Search<'_, '_> {
                     if class.thread == t || !conflicting(facts, earliest.0, remote, second) {
                         continue;
                     }
-                    for (i, (first, cut)) in [parted, latest, earliest].into_iter().enumerate() {
+                    for (first, cut) in [parted, latest, earliest] {
                         if remote > *first || last >= cut[class.thread] {
-                            let signature = [t as u32, class.thread as u32, i as u32, class.held, x.index() as u32];
                             let goal = Goal::Atomicity { first: *first, remote, second };
-                            offers.push(Offer { group, signature, goal, span: (remote.min(*first), second) });
+                            offers.push(Offer { group, goal, span: (remote.min(*first), second) });
                         }
                     }
                 }
@@ -312,8 +296,8 @@ impl Search<'_, '_> {
         offers.into_iter().for_each(|offer| self.offer(offer));
     }
 
-    fn remember(&mut self, spots: &Spots, event: Event, x: VarId) {
-        if !spots.races.contains_key(&event.loc) && !spots.remotes.contains_key(&event.loc) {
+    fn remember(&mut self, index: &GroupsAt, event: Event, x: VarId) {
+        if !index.races.contains_key(&event.loc) && !index.remotes.contains_key(&event.loc) {
             return;
         }
         let (thread, touch) = (event.thread.index(), Touch::of(event.op));
@@ -322,8 +306,8 @@ impl Search<'_, '_> {
         note(classes, Class { thread, touch, held, last });
     }
 
-    fn acquire(&mut self, spots: &Spots, event: Event) {
-        let Some(groups) = spots.cycles.get(&event.loc) else { return };
+    fn acquire(&mut self, index: &GroupsAt, event: Event) {
+        let Some(groups) = index.cycles.get(&event.loc) else { return };
         let t = event.thread.index();
         if self.facts.held(event.id).is_empty() {
             return;
@@ -377,11 +361,8 @@ impl Search<'_, '_> {
                 let mut waiting = chosen.clone();
                 let lowest = (0..waiting.len()).min_by_key(|&i| waiting[i]).unwrap_or(0);
                 waiting.rotate_left(lowest);
-                let threads = |i: usize| waiting.get(i).map_or(0, |&e| trace.thread(e).index() as u32);
-                let sets = |i: usize| waiting.get(i).map_or(0, |&e| facts.held_set(e));
-                let signature = [threads(0), threads(1), threads(2), sets(0), sets(1)];
                 let low = waiting[0];
-                offers.push(Offer { group, signature, goal: Goal::Deadlock { waiting }, span: (low, now) });
+                offers.push(Offer { group, goal: Goal::Deadlock { waiting }, span: (low, now) });
             }
             return;
         }

@@ -1,9 +1,9 @@
 //! The linear-time tier: candidates in one pass over the events, in bounded memory, for traces that fit no window.
 //!
-//! Papers: Farzan, Madhusudan and Sorrentino (meta-analysis for atomicity), corrected as SEMANTICS §4 and §6 say; Ganai
+//! Papers: Farzan, Madhusudan and Sorrentino (meta-analysis for atomicity), corrected as docs/src/internals/semantics.md §4 and §6 say; Ganai
 //! (iPA) for races by time-stamped lock histories. What they call a result is a **candidate** here: filters never lose
-//! a bug, but let impossible ones through, so each group of candidates is then confirmed by the order engine
-//! (`confirm`), by seeking back into the trace.
+//! a bug, but let impossible ones through, so each group of candidates is put on the board, and asked about by other passes;
+//! `instances` seeks back into the trace for the best instance of each.
 //!
 //! # State
 //! | module | per | what |
@@ -18,17 +18,17 @@
 
 mod accesses;
 mod clocks;
-mod confirm;
 mod cycles;
+mod groups_at;
 mod happened;
 mod instances;
-mod spots;
-mod standing;
+mod pass;
 mod states;
+mod thread_state;
 
-pub use confirm::Streamed;
-pub(crate) use confirm::Tier;
-pub(crate) use standing::Touch;
+pub use crate::board::Candidate;
+pub use crate::prediction::{Figures, Streamed};
+pub(crate) use pass::{BestInstances, Streaming};
 
 use crate::bug::BugKind;
 use accesses::{Accesses, Around, Wanted};
@@ -37,36 +37,9 @@ use cycles::Cycles;
 use portent_order::Goal;
 use portent_trace::{Batch, Event, EventSource, LocId, Op, Pairing, PairingId, Trace, TraceError};
 use rustc_hash::FxHashMap;
-use standing::Standing;
 use states::{FREE, States, hold};
-use std::time::{Duration, Instant};
-
-/// What a pass over the events did.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Figures {
-    /// Kernel events.
-    pub events: u64,
-    /// Different sets of held locks with their histories.
-    pub lock_states: u64,
-    /// Different combinations of variable, places and lock state, and of acquires.
-    pub keys: u64,
-    /// Groups of candidates, by [`BugKind`].
-    pub groups: [u64; 4],
-    /// What was not told apart for lack of room, and may hide candidates.
-    pub dropped: u64,
-    /// How long it took.
-    pub time: Duration,
-}
-
-/// Instances at the same places that no filter could refute.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Candidate {
-    /// One of the instances.
-    pub goal: Goal,
-    /// Source locations: race, the lower first; atomicity e1, f, e2; deadlock, the cycle from its least rotation; lost
-    /// wake-up wake, notify, sleep.
-    pub places: Vec<LocId>,
-}
+use std::time::Instant;
+use thread_state::ThreadState;
 
 /// What a pass over the events found.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +54,7 @@ pub struct Candidates {
 
 /// Finds the candidates of these kinds in what a source yields, keeping none of its events.
 pub fn candidates(source: &mut dyn EventSource, kinds: &[BugKind]) -> Result<Candidates, TraceError> {
-    let mut pass = Pass::new(kinds);
+    let mut pass = Scan::new(kinds);
     let mut batch = Batch::default();
     while source.next_batch(&mut batch)? {
         let mut ended = batch.pairings().iter().peekable();
@@ -99,7 +72,7 @@ pub fn candidates_of(trace: &Trace, kinds: &[BugKind]) -> Candidates {
 
 /// The same, until told to stop: then the candidates are not complete.
 fn candidates_until(trace: &Trace, kinds: &[BugKind], stop: &dyn Fn() -> bool) -> Candidates {
-    let mut pass = Pass::new(kinds);
+    let mut pass = Scan::new(kinds);
     let mut ended = trace.pairings().iter().peekable();
     let mut stopped = false;
     for event in trace.events() {
@@ -117,12 +90,12 @@ fn candidates_until(trace: &Trace, kinds: &[BugKind], stop: &dyn Fn() -> bool) -
 }
 
 /// One pass, event by event.
-struct Pass {
+struct Scan {
     started: Instant,
     events: u64,
     states: States,
     clocks: Clocks,
-    threads: Vec<Standing>,
+    threads: Vec<ThreadState>,
     accesses: Option<Accesses>,
     cycles: Option<Cycles>,
     /// By places: wakes, notifies, sleeps. The last one: what happens at the end decides whether others are stuck.
@@ -130,11 +103,11 @@ struct Pass {
     pairings: usize,
 }
 
-impl Pass {
+impl Scan {
     fn new(kinds: &[BugKind]) -> Self {
         let has = |kind| kinds.contains(&kind);
         let wanted = Wanted { races: has(BugKind::Race), violations: has(BugKind::Atomicity) };
-        Pass {
+        Scan {
             started: Instant::now(),
             events: 0,
             states: States::new(),
@@ -151,15 +124,15 @@ impl Pass {
     fn event(&mut self, event: Event, pairing: Option<&Pairing>) {
         let thread = event.thread.index();
         if thread >= self.threads.len() {
-            self.threads.resize_with(thread + 1, Standing::new);
+            self.threads.resize_with(thread + 1, ThreadState::new);
             self.clocks.meet(thread);
         }
         self.events += 1;
         match event.op {
             Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => {
                 if let Some(accesses) = &mut self.accesses {
-                    let standing = &mut self.threads[thread];
-                    let mut around = Around { thread, standing, clocks: &mut self.clocks, states: &self.states };
+                    let thread_state = &mut self.threads[thread];
+                    let mut around = Around { thread, thread_state, clocks: &mut self.clocks, states: &self.states };
                     accesses.access(&mut around, x.index(), event.op, event.loc, event.id);
                 }
             }
@@ -169,23 +142,23 @@ impl Pass {
 
     fn other(&mut self, event: Event, pairing: Option<&Pairing>) {
         let thread = event.thread.index();
-        let standing = &mut self.threads[thread];
+        let state = &mut self.threads[thread];
         let now = event.id.index() as u32;
         match event.op {
             Op::Acquire(lock, mode) => {
-                let (state, taken) = (standing.state, hold(lock, mode));
-                if let (Some(cycles), true) = (&mut self.cycles, state != FREE) {
+                let (locks, taken) = (state.locks, hold(lock, mode));
+                if let (Some(cycles), true) = (&mut self.cycles, locks != FREE) {
                     let time = self.clocks.time(thread);
                     let clock = || self.clocks.share(thread);
-                    cycles.acquire(&self.states, (thread, state, taken), event.loc, event.id, time, clock);
+                    cycles.acquire(&self.states, (thread, locks, taken), event.loc, event.id, time, clock);
                 }
-                standing.enter(self.states.acquire(state, taken), now);
+                state.enter(self.states.acquire(locks, taken), now);
             }
-            Op::Release(lock, mode) => standing.enter(self.states.release(standing.state, hold(lock, mode)), now),
-            Op::Begin(_) => standing.begin(),
-            Op::End(_) => standing.end(),
+            Op::Release(lock, mode) => state.enter(self.states.release(state.locks, hold(lock, mode)), now),
+            Op::Begin(_) => state.begin(),
+            Op::End(_) => state.end(),
             Op::Send(_) | Op::Receive(_) | Op::Sleep(_) | Op::Notify(..) | Op::Wake(_) => {
-                standing.synchronise();
+                state.synchronise();
                 if let Some(Early { places, .. }) = self.clocks.step(event, pairing) {
                     self.early.insert(places, PairingId::new(self.pairings));
                 }

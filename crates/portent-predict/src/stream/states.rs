@@ -2,7 +2,7 @@
 //! remembered, so that a lock operation costs a look-up.
 //!
 //! The second part is the acquisition history of Kahlon, Ivančić and Gupta, which Farzan et al. use for atomicity. Here
-//! it is only a filter (SEMANTICS §4), so nothing is assumed of how locks nest: if T has held `k` since before U took
+//! it is only a filter (docs/src/internals/semantics.md §4), so nothing is assumed of how locks nest: if T has held `k` since before U took
 //! `m`, then U cannot have taken `k` since. Two states exclude each other if they hold a lock in conflicting modes, or if
 //! each took, since, what the other one holds.
 //!

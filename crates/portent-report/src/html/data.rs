@@ -5,8 +5,8 @@
 
 use super::excerpts::Excerpts;
 use crate::lookup::Passage;
-use crate::matter::Matter;
-use crate::report::{Report, Run, Spot, Story, Verdict};
+use crate::relevance::Relevance;
+use crate::report::{Report, Spot, Story, ToldTrace, Verdict};
 use crate::scene::{Scene, Sequence, State};
 use crate::text::summary;
 use portent_order::Model;
@@ -23,7 +23,7 @@ pub(super) const EVENTS: usize = 400_000;
 pub(super) const ENTRIES: usize = 2_000_000;
 
 /// What an event does, by the number that the page uses.
-const DEEDS: [&str; 25] = [
+const ACTIONS: [&str; 25] = [
     "read",
     "write",
     "update",
@@ -58,7 +58,7 @@ pub(super) struct Data<'a> {
     summary: String,
     /// Findings that are not in the page.
     left_out: usize,
-    deeds: &'static [&'static str],
+    actions: &'static [&'static str],
     traces: Vec<Events>,
     findings: Vec<FindingData<'a>>,
     files: Vec<super::excerpts::File>,
@@ -73,7 +73,7 @@ struct Events {
     places: Vec<(String, Option<String>, u32, Option<String>)>,
     number: Vec<u32>,
     thread: Vec<u32>,
-    deed: Vec<u8>,
+    action: Vec<u8>,
     object: Vec<u32>,
     place: Vec<u32>,
     /// As text: scripts lose digits of large numbers.
@@ -152,7 +152,7 @@ impl Plan {
         }
     }
     /// Everything that is known of an order, or only what matters in it.
-    fn of(run: &Run, order: &Sequence, scene: &Scene, whole: bool) -> Plan {
+    fn of(run: &ToldTrace, order: &Sequence, scene: &Scene, whole: bool) -> Plan {
         let mut plan = Plan::default();
         let mut next = 0;
         for &(position, event) in &order.lead {
@@ -162,7 +162,7 @@ impl Plan {
         }
         plan.gone(order.before.saturating_sub(next));
         for &event in order.events.iter().filter(|&&event| run.lookup.is_performed(&run.trace, event)) {
-            if whole || scene.matters.contains_key(&event) {
+            if whole || scene.relevant.contains_key(&event) {
                 plan.items.push(Ok(event));
             } else {
                 plan.gone(1);
@@ -215,7 +215,7 @@ impl<'a> Data<'a> {
             version: env!("CARGO_PKG_VERSION"),
             summary: summary(report),
             left_out: report.stories.len() - shown.len(),
-            deeds: &DEEDS,
+            actions: &ACTIONS,
             traces,
             findings,
             files: excerpts.into_files(),
@@ -224,7 +224,7 @@ impl<'a> Data<'a> {
 }
 
 impl Events {
-    fn of(run: &Run, wanted: &BTreeSet<EventId>, excerpts: &mut Excerpts<'_>) -> Events {
+    fn of(run: &ToldTrace, wanted: &BTreeSet<EventId>, excerpts: &mut Excerpts<'_>) -> Events {
         let trace = &*run.trace;
         let names = trace.names();
         let threads = trace.thread_ids().map(|thread| names.thread(thread).to_owned()).collect();
@@ -233,7 +233,7 @@ impl Events {
         let mut places: FxHashMap<LocId, u32> = FxHashMap::default();
         for &id in wanted {
             let event = trace.event(id);
-            let (deed, object) = match event.op {
+            let (action, object) = match event.op {
                 Op::Read(x, _) => (0, trace.variable_name(x).into_owned()),
                 Op::Write(x, _) => (1, trace.variable_name(x).into_owned()),
                 Op::Update(x, _) => (2, trace.variable_name(x).into_owned()),
@@ -242,9 +242,9 @@ impl Events {
                 Op::Busy(l, _) => (5, names.lock(l).to_owned()),
                 Op::Send(_) | Op::Receive(_) => {
                     let Passage { verb, object } = run.lookup.passage(trace, id);
-                    let deed = DEEDS.iter().position(|deed| *deed == verb);
-                    debug_assert!(deed.is_some(), "the page has a number for {verb}");
-                    (deed.unwrap_or_default() as u8, object.to_owned())
+                    let action = ACTIONS.iter().position(|action| *action == verb);
+                    debug_assert!(action.is_some(), "the page has a number for {verb}");
+                    (action.unwrap_or_default() as u8, object.to_owned())
                 }
                 Op::Sleep(c) => (12, names.condition(c).to_owned()),
                 Op::Notify(c, _) => (13, names.condition(c).to_owned()),
@@ -271,7 +271,7 @@ impl Events {
             });
             events.number.push(trace.input_index(id));
             events.thread.push(event.thread.index() as u32);
-            events.deed.push(deed);
+            events.action.push(action);
             events.object.push(object);
             events.place.push(place);
             events.value.push(event.value.filter(|_| event.op.variable().is_some()).map(|value| value.to_string()));
@@ -330,9 +330,9 @@ fn finding<'a>(
         observed: order(observed, &[]),
         breaking: order(breaking, &scene.breaking.pending),
         matters: scene
-            .matters
+            .relevant
             .iter()
-            .filter_map(|(&event, &matter)| Some((number(event)?, matter_name(matter))))
+            .filter_map(|(&event, &relevance)| Some((number(event)?, relevance_name(relevance))))
             .collect(),
         computed: scene
             .changed(trace)
@@ -367,14 +367,14 @@ fn state_name(state: State) -> &'static str {
     }
 }
 
-fn matter_name(matter: Matter) -> &'static str {
-    match matter {
-        Matter::Goal(role) => role.name(),
-        Matter::Writer => "seen",
-        Matter::Lock => "lock",
-        Matter::Fork => "fork",
-        Matter::Meeting => "meeting",
-        Matter::Switch => "switch",
-        Matter::Branch => "branch",
+fn relevance_name(relevance: Relevance) -> &'static str {
+    match relevance {
+        Relevance::Goal(role) => role.name(),
+        Relevance::Writer => "seen",
+        Relevance::Lock => "lock",
+        Relevance::Fork => "fork",
+        Relevance::Meeting => "meeting",
+        Relevance::Switch => "switch",
+        Relevance::Branch => "branch",
     }
 }

@@ -120,7 +120,7 @@ class Lanes {
     const lane = this.laneOf(row);
     const right = this.wordsRight(lane);
     const place = trace.places[trace.place[row.event]][0];
-    const what = element("b", {}, deedOf(this.ready, this.order, row));
+    const what = element("b", {}, actionOf(this.ready, this.order, row));
     const at = element("i", {}, place);
     const bars = this.bars.reduce((most, bar) =>
       bar.from <= r && bar.to >= r && lanes.of(bar.thread) === lane ? Math.max(most, bar.level + 1) : most, 0);

@@ -97,16 +97,16 @@ function barsOf(ready, order, rows, index) {
   const open = new Map(), bars = [], held = new Map();
   const involved = new Set();
   for (const event of ready.matters.keys()) {
-    if (trace.deed[event] === ACQUIRE || trace.deed[event] === RELEASE) involved.add(trace.object[event]);
+    if (trace.action[event] === ACQUIRE || trace.action[event] === RELEASE) involved.add(trace.object[event]);
   }
   order.events.forEach((event, at) => {
     if (event < 0) return;
-    const deed = trace.deed[event];
-    if (deed !== ACQUIRE && deed !== RELEASE) return;
+    const action = trace.action[event];
+    if (action !== ACQUIRE && action !== RELEASE) return;
     const thread = trace.thread[event], lock = trace.object[event], key = thread + ":" + lock;
     const taken = held.get(thread) ?? new Set();
     held.set(thread, taken);
-    if (deed === ACQUIRE) {
+    if (action === ACQUIRE) {
       let level = 0;
       while (taken.has(level)) level++;
       taken.add(level);
@@ -131,32 +131,32 @@ function writerOf(ready, order, at) {
   for (let before = at - 1; before >= 0; before--) {
     const event = order.events[before];
     if (event < 0) continue;
-    const deed = trace.deed[event];
-    if ((deed === WRITE || deed === UPDATE) && trace.object[event] === object) return before;
+    const action = trace.action[event];
+    if ((action === WRITE || action === UPDATE) && trace.object[event] === object) return before;
   }
   return -1;
 }
 
 function reads(trace, event) {
-  return trace.deed[event] === READ || trace.deed[event] === UPDATE;
+  return trace.action[event] === READ || trace.action[event] === UPDATE;
 }
 
 /** What an event does in an order, in words. */
-function deedOf(ready, order, row) {
+function actionOf(ready, order, row) {
   const { trace } = ready;
   const object = trace.objects[trace.object[row.event]];
   if (row.state === "waits") return `waits for ${object}`;
-  if (row.state === "next" && trace.deed[row.event] === READ) return `about to read ${object}`;
+  if (row.state === "next" && trace.action[row.event] === READ) return `about to read ${object}`;
   if (row.state === "never") return `never wakes from ${object}`;
   let value = trace.value[row.event];
   if (order.name === "breaking" && ready.computed.has(row.event)) {
     value = ready.computed.get(row.event);
   } else if (order.name === "breaking" && ready.sees.has(row.event)) {
     const writer = ready.sees.get(row.event);
-    value = writer === null || trace.deed[row.event] === UPDATE ? null : trace.value[writer];
+    value = writer === null || trace.action[row.event] === UPDATE ? null : trace.value[writer];
   }
   const about = row.state === "next" ? "about to " : "";
-  const text = `${about}${DATA.deeds[trace.deed[row.event]]} ${object}`.trim();
+  const text = `${about}${DATA.actions[trace.action[row.event]]} ${object}`.trim();
   return value === null || value === undefined ? text : `${text} = ${value}`;
 }
 

@@ -2,8 +2,8 @@
 
 use super::Look;
 use super::paint::{Ink, paint};
-use crate::matter::Matter;
 use crate::moments::{Moment, Orders};
+use crate::relevance::Relevance;
 use crate::scene::State;
 use crate::words::{counted, line, short};
 
@@ -75,7 +75,7 @@ fn cells_of(moment: &Moment, threads: &[&str], width: usize, colours: bool) -> V
     if moment.folded > 0 {
         cells.push(dim(&format!("  ⋮ {}", counted(moment.folded, "event")), width, colours));
     }
-    let goal = matches!(moment.matter, Matter::Goal(_));
+    let goal = matches!(moment.relevance, Relevance::Goal(_));
     let names = threads.iter().map(|name| line(name).chars().count()).max().unwrap_or(0).min(NAME);
     let number = threads.iter().position(|name| *name == moment.thread).unwrap_or(0);
     let name = format!("{:<names$}", short(&line(&moment.thread), names.max(5)));

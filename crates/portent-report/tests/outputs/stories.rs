@@ -128,8 +128,8 @@ fn a_post_that_lets_a_thread_go_is_told_as_a_post() {
     let text = page(&report("post.std", trace, &Extras::default()), &Look::default());
     assert!(!text.contains("fork"), "{text}");
     // In both orders, and once in each, though engines know it as several events.
-    for deed in ["T1 post s", "T0 pass s"] {
-        assert_eq!(text.matches(deed).count(), 2, "{deed}: {text}");
+    for action in ["T1 post s", "T0 pass s"] {
+        assert_eq!(text.matches(action).count(), 2, "{action}: {text}");
     }
     assert!(text.contains("witness  3 events, 1 switch: T1 2, T0 1"), "{text}");
 }

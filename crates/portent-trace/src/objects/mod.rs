@@ -45,12 +45,19 @@ pub enum Object<'a> {
         /// stack begins to grow, which is the same in every run.
         local: Option<Local<'a>>,
     },
-    /// Memory that nobody is known to own, or in which no symbol is known.
+    /// Memory of a module in which no symbol is known.
+    Module {
+        /// The module's file, without its directory.
+        name: &'a str,
+        /// Where in it.
+        offset: u64,
+    },
+    /// Memory that nobody is known to own.
     Memory {
         /// Where it is.
         address: u64,
     },
-    /// A lock or the like in a module's memory, without a symbol.
+    /// A lock or the like in memory that belongs to a module which is no longer there.
     Unnamed {
         /// Where it is.
         address: u64,

@@ -32,6 +32,7 @@ mod kind {
     pub(super) const MESSAGE: u32 = 7;
     pub(super) const HANDOVER: u32 = 8;
     pub(super) const THREAD: u32 = 9;
+    pub(super) const MODULE: u32 = 10;
 }
 
 /// A name in numbers.
@@ -140,6 +141,10 @@ impl Objects {
                 let name = self.optional_word(local.map(|local| local.name))?;
                 (kind::STACK, [thread.0, function, name, 0])
             }
+            Object::Module { name, offset } => {
+                let [low, high] = low_high(offset);
+                (kind::MODULE, [self.word(name.as_bytes())?, low, high, 0])
+            }
             Object::Memory { address } => {
                 let [low, high] = low_high(address);
                 (kind::MEMORY, [low, high, 0, 0])
@@ -171,6 +176,7 @@ impl Objects {
                 let local = self.word_text(b).zip(self.word_text(c));
                 Object::Stack { thread: ThreadId(a), local: local.map(|(function, name)| Local { function, name }) }
             }
+            kind::MODULE => Object::Module { name: self.words.get(a as usize), offset: joined(b, c) },
             kind::MEMORY => Object::Memory { address: joined(a, b) },
             kind::UNNAMED => Object::Unnamed { address: joined(a, b) },
             kind::NOTHING => Object::Nothing { thread: ThreadId(a) },
@@ -203,6 +209,7 @@ impl PackedObject {
         let place = |bits: u32| LocId(bits).table_index().is_none_or(|entry| entry < names.location_table().len());
         match kind {
             kind::GLOBAL => word(a) && [b, c, d] == [0; 3],
+            kind::MODULE => word(a) && d == 0,
             kind::HEAP => optional_word(a) && place(b) && d == 0,
             kind::STACK => thread(a) && optional_word(b) && optional_word(c) && (b == 0) == (c == 0) && d == 0,
             kind::MEMORY | kind::UNNAMED => [c, d] == [0; 2],
@@ -318,6 +325,7 @@ mod tests {
             ObjectName::of(local),
             ObjectName::at(Object::Stack { thread, local: None }, 3),
             ObjectName::of(Object::Memory { address: u64::MAX }),
+            ObjectName::of(Object::Module { name: "libm.so.6", offset: 1 << 40 }),
             ObjectName { apart, ..ObjectName::of(Object::Unnamed { address: 1 << 33 }) },
             ObjectName::of(Object::Nothing { thread }),
             ObjectName::of(Object::Message { channel: 1 << 50, number: 1 << 51 }),
@@ -330,7 +338,7 @@ mod tests {
         }
         names.intern(ObjectClass::Variable, b"plain too").unwrap();
         assert_eq!(names.object(ObjectClass::Variable, 0), ObjectName::of(Object::Named("plain")));
-        assert_eq!(names.object(ObjectClass::Variable, 12), ObjectName::of(Object::Named("plain too")));
+        assert_eq!(names.object(ObjectClass::Variable, 13), ObjectName::of(Object::Named("plain too")));
         for (i, name) in all.iter().enumerate() {
             assert_eq!(names.object(ObjectClass::Variable, i as u32 + 1), *name);
         }

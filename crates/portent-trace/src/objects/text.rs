@@ -27,6 +27,7 @@ impl Display for Described<'_> {
                 write!(f, "{}{path}{} in {}()", local.name, Plus(offset), local.function)?;
             }
             Object::Stack { thread, local: None } => write!(f, "stack({})+{offset}", self.names.thread(thread))?,
+            Object::Module { name, offset } => write!(f, "{name}+{offset:#x}")?,
             Object::Memory { address } => write!(f, "memory {address:#x}")?,
             Object::Unnamed { address } => write!(f, "{address:#x}")?,
             Object::Nothing { thread } => write!(f, "nothing(T{})", thread.index())?,
@@ -126,6 +127,7 @@ mod tests {
             (stack, "", 2912, "stack(T0:main)+2912"),
             (stack, "", 0, "stack(T0:main)+0"),
             (local, "[1]", 2, "total[1]+2 in main()"),
+            (Object::Module { name: "libm.so.6", offset: 0x10 }, "", 0, "libm.so.6+0x10"),
             (Object::Memory { address: 0x10 }, "", 0, "memory 0x10"),
             (Object::Unnamed { address: 0x10 }, "", 0, "0x10"),
             (Object::Nothing { thread }, "", 0, "nothing(T0)"),

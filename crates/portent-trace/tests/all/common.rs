@@ -199,6 +199,7 @@ fn every_object(names: &mut Names, site: LocId) -> Vec<u32> {
         ObjectName::at(Object::Stack { thread, local: None }, 2912),
         ObjectName::of(Object::Stack { thread, local }),
         ObjectName::of(Object::Memory { address: 0x7fff_0000_1234 }),
+        ObjectName::of(Object::Module { name: "libm.so.6", offset: 1 << 33 }),
         ObjectName { apart, ..ObjectName::of(Object::Unnamed { address: 16 }) },
         ObjectName::of(Object::Nothing { thread }),
         ObjectName::of(Object::Message { channel: 1 << 40, number: 1 << 41 }),

@@ -52,7 +52,7 @@ pub(super) fn draw(
 fn save(path: Option<&Path>, make: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     if is_standard(path) {
-        return print(&make());
+        return Ok(print(&make())?);
     }
     std::fs::write(path, make())
         .map_err(|error| Failure::Trace(TraceError::whole(error).in_input(&path.display().to_string())))

@@ -1,7 +1,7 @@
 //! `portent gen`: a well-formed synthetic trace from a seed.
 
-use super::knobs::Knobs;
 use super::print;
+use crate::args::GenArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::counted;
@@ -10,28 +10,7 @@ use crate::traces::{self, FormatName, is_standard, output_format};
 use portent_trace::format::{Dialect, FORMULAS, TraceSink};
 use portent_trace::generate::{Config, ConfigError, Generator, PRESETS};
 use portent_trace::{InputBatch, InputSource, Layout};
-use std::path::{Path, PathBuf};
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct GenArgs {
-    /// Start from these settings (see --list-presets); other flags change them.
-    #[arg(long, value_name = "NAME")]
-    preset: Option<String>,
-    /// List the presets and what they are like.
-    #[arg(long, conflicts_with_all = ["preset", "output", "format"])]
-    list_presets: bool,
-    /// Where all randomness comes from: the same seed makes the same trace.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// The file to write; `-` is standard output, as STD text.
-    #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
-    output: PathBuf,
-    /// The format of the file, whatever its ending.
-    #[arg(long, value_name = "FORMAT", value_enum)]
-    format: Option<FormatName>,
-    #[command(flatten)]
-    knobs: Knobs,
-}
+use std::path::Path;
 
 impl GenArgs {
     /// The settings they ask for.

@@ -9,7 +9,6 @@ pub(crate) mod convert;
 pub(crate) mod demo;
 mod drawing;
 pub(crate) mod generate;
-pub(crate) mod knobs;
 pub(crate) mod man;
 pub(crate) mod predict;
 #[cfg(target_os = "linux")]

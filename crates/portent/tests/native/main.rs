@@ -1,11 +1,11 @@
 //! Recording and replaying native programs, end to end: every program below tests/programs, and what a recording must
 //! survive. What is expected of a program stands in its own comments; tests/programs/README.md says how.
 
+mod by_itself;
 mod cc;
 mod check;
 mod demo;
 mod forced;
-mod own;
 mod survives;
 
 use check::{natively, record_and_replay};

@@ -1,0 +1,136 @@
+//! What must have happened before an event, as positions of threads, moved along a trace.
+//!
+//! In `sync` that is must-order; in `reads` also the writers of kept reads (docs/src/internals/semantics.md §4: the causal past). An event in
+//! the past of what comes just before another one can never be next together with it, so this filter is exact where it
+//! says no, for pairs at any distance.
+
+use portent_order::Model;
+use portent_trace::{Event, EventId, Op, TokenId, Trace};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// How many events of each thread.
+pub(crate) type Cut = Arc<[u32]>;
+
+/// What an event passes on: everything before its thread's event number `position`, and that of others.
+#[derive(Clone, Debug)]
+struct Passed {
+    thread: usize,
+    position: u32,
+    cut: Cut,
+}
+
+struct Thread {
+    /// Of other threads; its own entry means nothing.
+    cut: Vec<u32>,
+    shared: Option<Cut>,
+    position: u32,
+}
+
+pub(crate) struct Past<'t> {
+    trace: &'t Trace,
+    reads: bool,
+    threads: Vec<Thread>,
+    tokens: FxHashMap<TokenId, Vec<Passed>>,
+    waits: FxHashMap<EventId, Passed>,
+    writers: Vec<Option<Passed>>,
+}
+
+impl<'t> Past<'t> {
+    pub(crate) fn new(trace: &'t Trace, model: Model) -> Self {
+        let threads = trace.threads();
+        let reads = model == Model::Reads;
+        Past {
+            trace,
+            reads,
+            threads: (0..threads).map(|_| Thread { cut: vec![0; threads], shared: None, position: 0 }).collect(),
+            tokens: FxHashMap::default(),
+            waits: FxHashMap::default(),
+            writers: if reads { vec![None; trace.variables()] } else { Vec::new() },
+        }
+    }
+
+    /// How many events a thread has done.
+    #[inline]
+    pub(crate) fn position(&self, thread: usize) -> u32 {
+        self.threads[thread].position
+    }
+    /// How many events of `other` are in the past of where `thread` is now.
+    #[inline]
+    pub(crate) fn of(&self, thread: usize, other: usize) -> u32 {
+        self.threads[thread].cut[other]
+    }
+    /// The past of where `thread` is now; its own entry means nothing.
+    #[inline]
+    pub(crate) fn now(&self, thread: usize) -> &[u32] {
+        &self.threads[thread].cut
+    }
+    /// The same, to keep; its own entry means nothing.
+    pub(crate) fn share(&mut self, thread: usize) -> Cut {
+        let thread = &mut self.threads[thread];
+        thread.shared.get_or_insert_with(|| thread.cut.as_slice().into()).clone()
+    }
+
+    fn join(&mut self, thread: usize, passed: &Passed) -> bool {
+        let mine = &mut self.threads[thread];
+        if passed.thread == thread || mine.cut[passed.thread] >= passed.position {
+            return false;
+        }
+        mine.cut.iter_mut().zip(passed.cut.iter()).for_each(|(a, b)| *a = (*a).max(*b));
+        mine.cut[passed.thread] = mine.cut[passed.thread].max(passed.position);
+        mine.shared = None;
+        true
+    }
+
+    /// What comes to an event from elsewhere. Whether that changed the past of its thread.
+    #[inline]
+    pub(crate) fn arrive(&mut self, event: Event) -> bool {
+        let t = event.thread.index();
+        match event.op {
+            Op::Read(x, _) | Op::Update(x, _) if self.reads => {
+                let Some(writer) = &self.writers[x.index()] else { return false };
+                if writer.thread == t || self.threads[t].cut[writer.thread] >= writer.position {
+                    return false;
+                }
+                let writer = writer.clone();
+                self.join(t, &writer)
+            }
+            Op::Receive(token) => {
+                let sent = self.tokens.get(&token).cloned().unwrap_or_default();
+                sent.iter().fold(false, |changed, passed| self.join(t, passed) | changed)
+            }
+            Op::Wake(_) => {
+                let pairing = self.trace.pairing_of_wake(event.id).map(|k| self.trace.pairings()[k.index()]);
+                let notified = pairing.and_then(|pairing| self.waits.get(&pairing.notify).cloned());
+                notified.is_some_and(|passed| self.join(t, &passed))
+            }
+            _ => false,
+        }
+    }
+
+    /// The event has happened.
+    #[inline]
+    pub(crate) fn leave(&mut self, event: Event) {
+        let t = event.thread.index();
+        self.threads[t].position += 1;
+        match event.op {
+            Op::Write(x, _) | Op::Update(x, _) if self.reads => {
+                let passed = self.passed(t);
+                self.writers[x.index()] = Some(passed);
+            }
+            Op::Send(token) => {
+                let passed = self.passed(t);
+                self.tokens.entry(token).or_default().push(passed);
+            }
+            Op::Notify(..) if !self.trace.woken_by(event.id).is_empty() => {
+                let passed = self.passed(t);
+                self.waits.insert(event.id, passed);
+            }
+            _ => {}
+        }
+    }
+
+    fn passed(&mut self, thread: usize) -> Passed {
+        Passed { thread, position: self.threads[thread].position, cut: self.share(thread) }
+    }
+}

@@ -1,0 +1,268 @@
+//! The kinds of bug, one file each: its candidates, its goals, which of them are one finding, its events and their roles,
+//! and its words.
+//!
+//! To add a kind that is looked for in reorderings: a file here, its place in [`ALL`], and its arm in [`Bug`] and in the
+//! functions beside it. One that is *seen* in runs instead (a crash, a failed assertion, a use after free: `failure`) needs
+//! no candidates: `BugKind`, `Form` and [`Bug`] get a variant, and the compiler names the few places that must tell it.
+//!
+//! Consumers match on [`Bug`] where a kind is told in its own way, and ask its methods for everything else.
+
+mod atomicity;
+mod deadlock;
+mod nondeterminism;
+mod property;
+mod race;
+mod shape;
+
+pub use atomicity::Pattern;
+pub use deadlock::Deadlock;
+pub use nondeterminism::Nondeterminism;
+pub use property::{PropertyTold, PropertyVerdict, Violated};
+pub(crate) use race::{key as race_key, places as race_places};
+pub use shape::WitnessType;
+
+use crate::asking::{Asker, Flags, Key, Window};
+use crate::bug::{BugKind, Form, Place, Words};
+use crate::facts::Facts;
+use portent_order::{Goal, Model, Schedule};
+
+/// A kind that is looked for in windows.
+pub(crate) struct Kind {
+    pub(crate) kind: BugKind,
+    /// Asks about every candidate that a window owns.
+    pub(crate) examine: fn(&Window<'_, '_>, &mut Asker<'_, '_, '_>),
+    /// How many candidates a trace has, and whether all of them were counted.
+    pub(crate) count: fn(&Facts<'_>) -> (u128, bool),
+}
+
+/// Every kind that is looked for in windows, in the order of [`BugKind::ALL`].
+pub(crate) const ALL: [Kind; 4] = [
+    Kind {
+        kind: BugKind::Race,
+        examine: race::examine,
+        count: |facts| (race::count(facts, 0..facts.trace.len()), true),
+    },
+    Kind { kind: BugKind::Deadlock, examine: deadlock::examine, count: deadlock::count },
+    Kind {
+        kind: BugKind::Atomicity,
+        examine: atomicity::examine,
+        count: |facts| (atomicity::count(facts, 0..facts.trace.len()), true),
+    },
+    Kind {
+        kind: BugKind::Nondeterminism,
+        examine: nondeterminism::examine,
+        count: |facts| (nondeterminism::count(facts), true),
+    },
+];
+
+impl Form {
+    /// What it is called and what it means.
+    pub fn words(self) -> &'static Words {
+        match self {
+            Form::Race => &race::WORDS,
+            Form::Cycle => &deadlock::CYCLE,
+            Form::LostWakeup => &deadlock::LOST_WAKEUP,
+            Form::Atomicity => &atomicity::WORDS,
+            Form::Nondeterminism => &nondeterminism::WORDS,
+            Form::Property => &property::WORDS,
+        }
+    }
+}
+
+/// The group of a goal: goals with the same key are instances of one finding.
+pub(crate) fn key(facts: &Facts<'_>, goal: &Goal) -> Key {
+    match *goal {
+        Goal::Race { first, second } => race::key(facts.trace, first, second),
+        Goal::Nondeterminism { read, challenger } => nondeterminism::read_key(facts, read, challenger),
+        Goal::FinalValue { variable, challenger } => nondeterminism::final_key(facts, variable, challenger),
+        Goal::Atomicity { first, remote, second } => atomicity::key(facts.trace, first, remote, second),
+        Goal::Deadlock { ref waiting } => deadlock::cycle_key(facts.trace, waiting),
+        Goal::LostWakeup { pairing } => deadlock::wakeup_key(facts.trace, pairing),
+    }
+}
+
+/// What is worth knowing about a goal, but for what happens-before says of races.
+pub(crate) fn flags(facts: &Facts<'_>, goal: &Goal) -> Flags {
+    match *goal {
+        Goal::Nondeterminism { read, challenger } => nondeterminism::read_flags(facts, read, challenger),
+        Goal::FinalValue { variable, challenger } => nondeterminism::final_flags(facts, variable, challenger),
+        _ => Flags::default(),
+    }
+}
+
+/// The events of a goal, in the order of the reports.
+pub(crate) fn places(facts: &Facts<'_>, goal: &Goal) -> Vec<Place> {
+    match *goal {
+        Goal::Race { first, second } => race::places(facts.trace, first, second).into(),
+        Goal::Nondeterminism { read, challenger } => nondeterminism::read_places(facts, read, challenger).into(),
+        Goal::FinalValue { variable, challenger } => nondeterminism::final_places(facts, variable, challenger).into(),
+        Goal::Atomicity { first, remote, second } => atomicity::places(facts.trace, first, remote, second).into(),
+        Goal::Deadlock { ref waiting } => deadlock::wait_places(facts.trace, waiting),
+        Goal::LostWakeup { pairing } => deadlock::wakeup_places(facts.trace, pairing).into(),
+    }
+}
+
+/// What a goal is once a schedule reaches it.
+pub(crate) fn bug(facts: &Facts<'_>, model: Model, goal: &Goal, witness: &Schedule) -> Bug {
+    let trace = facts.trace;
+    match *goal {
+        Goal::Race { first, second } => {
+            let [first, second] = race::places(trace, first, second);
+            Bug::Race { first, second }
+        }
+        Goal::Nondeterminism { read, challenger } => {
+            let shape = shape::shape(facts, model, read, witness);
+            let [read, writer, challenger] = nondeterminism::read_places(facts, read, challenger);
+            Bug::Nondeterminism(Nondeterminism::Read { read, writer, challenger, shape })
+        }
+        Goal::FinalValue { variable, challenger } => {
+            let [end, writer, challenger] = nondeterminism::final_places(facts, variable, challenger);
+            Bug::Nondeterminism(Nondeterminism::FinalValue { variable, end, writer, challenger })
+        }
+        Goal::Atomicity { first, remote, second } => {
+            let pattern = Pattern::of(trace, first, remote, second);
+            let [first, remote, second] = atomicity::places(trace, first, remote, second);
+            Bug::Atomicity { first, remote, second, pattern }
+        }
+        Goal::Deadlock { ref waiting } => {
+            Bug::Deadlock(Deadlock::Cycle { waits: deadlock::wait_places(trace, waiting) })
+        }
+        Goal::LostWakeup { pairing } => {
+            let [waiting, notify] = deadlock::wakeup_places(trace, pairing);
+            Bug::Deadlock(Deadlock::LostWakeup { waiting, notify, pairing })
+        }
+    }
+}
+
+/// A bug: what there is to know of the events of its first instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// Two accesses that can be next at the same time.
+    Race {
+        /// The one that was observed first.
+        first: Place,
+        /// The other.
+        second: Place,
+    },
+    /// Threads that wait for ever.
+    Deadlock(Deadlock),
+    /// An access that comes between two of an atomic block.
+    Atomicity {
+        /// The block's first access.
+        first: Place,
+        /// The other thread's.
+        remote: Place,
+        /// The block's second access.
+        second: Place,
+        /// What the three do.
+        pattern: Pattern,
+    },
+    /// A value that depends on who comes first.
+    Nondeterminism(Nondeterminism),
+    /// A property that a run breaks.
+    Property {
+        /// The event that breaks it, or the end of the run.
+        at: Place,
+        /// The property, and how.
+        violated: Violated,
+    },
+}
+
+/// The places of a bug, borrowed as the bug is.
+macro_rules! places {
+    ($bug:expr) => {
+        match $bug {
+            Bug::Race { first, second } => vec![first, second],
+            Bug::Deadlock(Deadlock::Cycle { waits }) => waits.into_iter().collect(),
+            Bug::Deadlock(Deadlock::LostWakeup { waiting, notify, .. }) => vec![waiting, notify],
+            Bug::Atomicity { first, remote, second, .. } => vec![first, remote, second],
+            Bug::Nondeterminism(
+                Nondeterminism::Read { read, writer, challenger, .. }
+                | Nondeterminism::FinalValue { end: read, writer, challenger, .. },
+            ) => vec![read, writer, challenger],
+            Bug::Property { at, .. } => vec![at],
+        }
+    };
+}
+
+impl Bug {
+    /// What kind of bug.
+    pub fn kind(&self) -> BugKind {
+        match self {
+            Bug::Race { .. } => BugKind::Race,
+            Bug::Deadlock(_) => BugKind::Deadlock,
+            Bug::Atomicity { .. } => BugKind::Atomicity,
+            Bug::Nondeterminism(_) => BugKind::Nondeterminism,
+            Bug::Property { .. } => BugKind::Property,
+        }
+    }
+
+    /// What it is called.
+    pub fn form(&self) -> Form {
+        match self {
+            Bug::Race { .. } => Form::Race,
+            Bug::Deadlock(Deadlock::Cycle { .. }) => Form::Cycle,
+            Bug::Deadlock(Deadlock::LostWakeup { .. }) => Form::LostWakeup,
+            Bug::Atomicity { .. } => Form::Atomicity,
+            Bug::Nondeterminism(_) => Form::Nondeterminism,
+            Bug::Property { .. } => Form::Property,
+        }
+    }
+
+    /// Its events, in the order of the reports.
+    pub fn places(&self) -> Vec<&Place> {
+        places!(self)
+    }
+
+    /// The same, to change them.
+    pub(crate) fn places_mut(&mut self) -> Vec<&mut Place> {
+        places!(self)
+    }
+
+    /// What a schedule must reach to show it; `None` if no goal says that.
+    pub fn goal(&self) -> Option<Goal> {
+        Some(match self {
+            Bug::Race { first, second } => Goal::Race { first: first.kernel?, second: second.kernel? },
+            Bug::Deadlock(Deadlock::Cycle { waits }) => {
+                Goal::Deadlock { waiting: waits.iter().map(|wait| wait.kernel).collect::<Option<_>>()? }
+            }
+            Bug::Deadlock(Deadlock::LostWakeup { pairing, .. }) => Goal::LostWakeup { pairing: *pairing },
+            Bug::Atomicity { first, remote, second, .. } => {
+                Goal::Atomicity { first: first.kernel?, remote: remote.kernel?, second: second.kernel? }
+            }
+            Bug::Nondeterminism(Nondeterminism::Read { read, challenger, .. }) => {
+                Goal::Nondeterminism { read: read.kernel?, challenger: challenger.writer() }
+            }
+            Bug::Nondeterminism(Nondeterminism::FinalValue { variable, challenger, .. }) => {
+                Goal::FinalValue { variable: *variable, challenger: challenger.kernel? }
+            }
+            Bug::Property { .. } => return None,
+        })
+    }
+
+    /// The accesses as letters, for atomicity.
+    pub fn pattern(&self) -> Option<Pattern> {
+        match self {
+            Bug::Atomicity { pattern, .. } => Some(*pattern),
+            _ => None,
+        }
+    }
+
+    /// The shape of the witness, for nondeterminism.
+    pub fn witness_type(&self) -> Option<WitnessType> {
+        match self {
+            Bug::Nondeterminism(Nondeterminism::Read { shape, .. }) => Some(*shape),
+            // Every write has happened by the end.
+            Bug::Nondeterminism(Nondeterminism::FinalValue { .. }) => Some(WitnessType::Overwritten),
+            _ => None,
+        }
+    }
+
+    /// The property, for violations of one.
+    pub fn violated(&self) -> Option<&Violated> {
+        match self {
+            Bug::Property { violated, .. } => Some(violated),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Shapes of witnesses: where the write that a read saw in the trace comes in a witness in which it sees another.
+
+use crate::facts::Facts;
+use portent_order::{Model, Schedule, Writer};
+use portent_trace::{EventId, LockId, Mode, Op, PairingId, ThreadId, VarId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The shapes that Sinha et al. tell apart: a read r of write w, and a challenger c.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WitnessType {
+    /// c → r → w: the witness can go on to w.
+    ReadBeforeWrite,
+    /// w → c → r
+    Overwritten,
+    /// c → r, and w does not happen.
+    WithoutWrite,
+}
+
+impl WitnessType {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            WitnessType::ReadBeforeWrite => "c-r-w",
+            WitnessType::Overwritten => "w-c-r",
+            WitnessType::WithoutWrite => "c-r",
+        }
+    }
+}
+
+/// The shape of a witness: where the write that the read saw in the trace comes in it.
+pub(super) fn shape(facts: &Facts<'_>, model: Model, read: EventId, witness: &Schedule) -> WitnessType {
+    let Writer::Event(seen) = facts.saw(read) else { return WitnessType::Overwritten };
+    let trace = facts.trace;
+    let mut going_on = GoingOn::new(facts, model);
+    for thread in witness.steps() {
+        going_on.step(thread);
+    }
+    if going_on.is_done(seen) {
+        return WitnessType::Overwritten;
+    }
+    // All that `seen` needs comes before it in the trace, and the reading thread goes no further.
+    let mut blocked = vec![false; trace.threads()];
+    blocked[trace.thread(read).index()] = true;
+    for event in (0..=seen.index()).map(EventId::new) {
+        let thread = trace.thread(event);
+        if !blocked[thread.index()] && !going_on.is_done(event) {
+            match going_on.enabled(event) {
+                true => going_on.step(thread),
+                false => blocked[thread.index()] = true,
+            }
+        }
+    }
+    if going_on.is_done(seen) { WitnessType::ReadBeforeWrite } else { WitnessType::WithoutWrite }
+}
+
+/// A run after its witness, continued in observed order as far as that goes.
+struct GoingOn<'a, 't> {
+    facts: &'a Facts<'t>,
+    model: Model,
+    position: Vec<usize>,
+    done: Vec<bool>,
+    holders: FxHashMap<LockId, Vec<(ThreadId, Mode)>>,
+    memory: FxHashMap<VarId, EventId>,
+    notified: FxHashSet<PairingId>,
+}
+
+impl<'a, 't> GoingOn<'a, 't> {
+    fn new(facts: &'a Facts<'t>, model: Model) -> Self {
+        GoingOn {
+            facts,
+            model,
+            position: vec![0; facts.trace.threads()],
+            done: vec![false; facts.trace.len()],
+            holders: FxHashMap::default(),
+            memory: FxHashMap::default(),
+            notified: FxHashSet::default(),
+        }
+    }
+
+    fn is_done(&self, event: EventId) -> bool {
+        self.done[event.index()]
+    }
+
+    fn step(&mut self, thread: ThreadId) {
+        let trace = self.facts.trace;
+        let position = &mut self.position[thread.index()];
+        let Some(&event) = self.facts.steps.program(thread).get(*position) else { return };
+        *position += 1;
+        self.done[event.index()] = true;
+        match trace.op(event) {
+            Op::Acquire(lock, mode) => self.holders.entry(lock).or_default().push((thread, mode)),
+            Op::Release(lock, mode) => {
+                if let Some(holders) = self.holders.get_mut(&lock) {
+                    holders.retain(|h| *h != (thread, mode));
+                }
+            }
+            Op::Write(x, _) | Op::Update(x, _) => drop(self.memory.insert(x, event)),
+            Op::Notify(..) => {
+                for &k in trace.woken_by(event) {
+                    if self.done[trace.pairings()[k.index()].sleep.index()] {
+                        self.notified.insert(k);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn enabled(&self, event: EventId) -> bool {
+        let trace = self.facts.trace;
+        let thread = trace.thread(event);
+        let held_by_other = |lock, mode: Mode| {
+            let mut holders = self.holders.get(&lock).into_iter().flatten();
+            holders.any(|(t, m)| *t != thread && m.conflicts_with(mode))
+        };
+        match trace.op(event) {
+            Op::Acquire(lock, mode) => !held_by_other(lock, mode),
+            Op::Busy(lock, mode) => held_by_other(lock, mode),
+            Op::Receive(token) => trace.senders(token).iter().all(|&send| self.is_done(send)),
+            Op::Wake(_) => trace.pairing_of_wake(event).is_none_or(|k| self.notified.contains(&k)),
+            // Stricter than `values` needs: what is shown to go on does.
+            Op::Read(x, _) | Op::Update(x, _) if self.model != Model::Sync => {
+                self.memory.get(&x).map_or(Writer::Init, |&w| Writer::Event(w)) == self.facts.saw(event)
+            }
+            _ => true,
+        }
+    }
+}

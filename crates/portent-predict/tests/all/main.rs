@@ -1,0 +1,16 @@
+//! All tests of the crate from the outside, in one program: it is linked once, and the longest tests share the cores.
+
+mod behaviour;
+mod defects;
+mod filters;
+mod final_values;
+mod lattice;
+mod law;
+mod oracle;
+mod other_branch;
+mod peers;
+mod reference;
+mod relaxed;
+mod steps;
+mod sync_preserving;
+mod worked;
