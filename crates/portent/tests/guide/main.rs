@@ -44,7 +44,10 @@ fn pages() -> Vec<Page> {
 fn the_commands_of_the_guide_do_what_it_says() {
     let (runner, commands) = (run::Runner::new(), AtomicUsize::new(0));
     let pages: Vec<Page> = pages().into_iter().filter(Page::has_commands).collect();
-    let does_what_it_says = |page: &Page| runner.run(page).map(|ran| drop(commands.fetch_add(ran, Ordering::Relaxed)));
+    let does_what_it_says = |page: &Page| {
+        commands.fetch_add(runner.run(page)?, Ordering::Relaxed);
+        Ok(())
+    };
     parallel::each(&pages, |page| page.name.clone(), does_what_it_says);
     eprintln!("{} commands of the guide were run", commands.into_inner());
 }
