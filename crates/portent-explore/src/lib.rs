@@ -19,6 +19,7 @@ mod program;
 mod properties;
 pub mod replay;
 mod run;
+mod schedule;
 
 pub use error::Error;
 pub use explore::{Answer, Event, Examined, Exploration, Observer, Options, Replayed, RunId, Stop, explore};
@@ -26,3 +27,4 @@ pub use outcome::{AtGoal, Crash, End, NotFollowed, Outcome, Stuck, WhyNotFollowe
 pub use program::{Plan, Policy, Program};
 pub use properties::{Properties, Request, predict};
 pub use run::{EventList, Run};
+pub use schedule::{Schedule, ScheduleGoal};

@@ -1,8 +1,8 @@
 //! Programs that can be run under a plan: what a front end implements.
 
 use crate::error::Error;
-use crate::replay::Schedule;
 use crate::run::Run;
+use crate::schedule::Schedule;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

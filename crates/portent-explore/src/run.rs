@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::outcome::Outcome;
-use crate::replay::Schedule;
+use crate::schedule::Schedule;
 use portent_trace::format::{self, Dialect, Format, OpenOptions, RECORDING, TraceSink};
 use portent_trace::{
     BatchPlace, FunctionBlocks, InputBatch, InputEvent, InputSource, Layout, Names, ObjectClass, Progress, Trace,

@@ -2,10 +2,10 @@
 //!
 //! It was just predicted, or `predict --json` wrote it: both become a [`Finding`] here, and words are read in one place.
 
-use super::schedule::{Schedule, ScheduleGoal, thread_number};
 use super::wanted::Wanted;
 use crate::error::Error;
 use crate::run::Run;
+use crate::schedule::{Schedule, ScheduleGoal, thread_number};
 use portent_predict::{Bug, Deadlock, Nondeterminism, Place};
 use portent_trace::{ThreadId, Trace};
 use serde::Deserialize;

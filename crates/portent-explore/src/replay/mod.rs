@@ -14,17 +14,16 @@
 
 mod compare;
 mod finding;
-mod schedule;
 mod seen;
 mod wanted;
 
 pub use finding::{Finding, Findings};
-pub use schedule::{Schedule, ScheduleGoal};
 pub use wanted::Wanted;
 
 use crate::error::Error;
 use crate::program::{Plan, Program};
 use crate::run::Run;
+use crate::schedule::Schedule;
 use std::time::Duration;
 
 /// What to replay, however often.

@@ -16,8 +16,9 @@
 //! `$names` are registers of a thread. `$r = run()` is no event: it gives the number of the run, from 1, as a clock would
 //! give the time. The main thread, `T0`, starts all others in order and waits for them.
 
-use portent_explore::replay::ScheduleGoal;
-use portent_explore::{AtGoal, End, Error, NotFollowed, Outcome, Plan, Policy, Program, Run, Stuck, WhyNotFollowed};
+use portent_explore::{
+    AtGoal, End, Error, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, Stuck, WhyNotFollowed,
+};
 use portent_trace::{InputEvent, InputOp, Names, ObjectClass, ReadOrder, ThreadId, WriteOrder};
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -6,8 +6,7 @@
 
 use super::areas::{Area, Areas, Owner};
 use super::pages::{KnownVariable, Pages};
-use super::survey::Module;
-use crate::symbols::Symbols;
+use crate::symbols::{Module, Symbols};
 use portent_trace::{ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -28,7 +28,7 @@ pub use deadlock::{Holder, Waiting};
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::Symbols;
+use crate::symbols::{Module, Symbols};
 use memory::Memory;
 use oddities::Oddity;
 use pages::{KnownVariable, Seen};
@@ -40,7 +40,7 @@ use portent_trace::{
 };
 use sites::Sites;
 use std::path::Path;
-use survey::{Module, Survey, numbers};
+use survey::{Survey, numbers};
 use sync::{EventContext, Sync};
 
 /// A recording that has become a trace.

@@ -4,6 +4,7 @@
 //! if the thread it joins does nothing afterwards. Everything that the runtime said besides events is gathered on the way.
 
 use crate::run::log_file::LogFile;
+use crate::symbols::Module;
 use portent_runtime::log::{self, Damaged, Scanned, note};
 use portent_trace::{InputOp, Names, Object, ObjectName};
 
@@ -49,19 +50,6 @@ pub struct Thread {
     pub last: u64,
     /// What it asked the system, in order: kind and answer.
     pub answers: Vec<(u64, Vec<u8>)>,
-}
-
-/// A program or library in memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Module {
-    /// What to subtract from an address to get the one that the file gives.
-    pub bias: u64,
-    /// Its first address.
-    pub start: u64,
-    /// The address behind its last.
-    pub end: u64,
-    /// Its file.
-    pub path: String,
 }
 
 /// Something that the runtime told.

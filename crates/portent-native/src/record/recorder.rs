@@ -8,9 +8,8 @@ use crate::run::examine::{self, Nature};
 use crate::run::launch::{self, Ended, Invocation};
 use crate::run::log_file::LogFile;
 use crate::symbols;
-use portent_explore::replay::ScheduleGoal;
 use portent_explore::{
-    self as explore, Crash, EventList, NotFollowed, Outcome, Plan, Policy, Program, Run, WhyNotFollowed,
+    self as explore, Crash, EventList, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
 };
 use portent_runtime::log::{diverged, message};
 use portent_runtime::plan::{self, goal, policy};

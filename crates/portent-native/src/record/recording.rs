@@ -1,10 +1,10 @@
 //! How a trace was recorded: everything that running the same program again needs, kept with the trace as an attachment.
 
 use crate::Error;
-use crate::convert::survey::Module;
 use crate::convert::{Converted, Waiting};
 use crate::run::examine;
 use crate::run::launch::{Ended, Invocation};
+use crate::symbols::Module;
 use portent_explore::{End, Outcome, Run};
 use portent_runtime::log::message;
 use portent_runtime::plan::{Plan, policy};

@@ -9,7 +9,6 @@ mod types;
 
 pub use globals::Datum;
 
-use crate::convert::survey::Module;
 use globals::{Globals, Whole};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -36,6 +35,19 @@ impl std::fmt::Display for SourcePlace {
             None => f.write_str(&self.text),
         }
     }
+}
+
+/// A program or library in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// What to subtract from an address to get the one that the file gives.
+    pub bias: u64,
+    /// Its first address.
+    pub start: u64,
+    /// The address behind its last.
+    pub end: u64,
+    /// Its file.
+    pub path: String,
 }
 
 /// A program's file on disk.

@@ -99,7 +99,7 @@ impl std::fmt::Display for Schedule {
 const MOST_THREADS: u32 = 1 << 14;
 
 /// The number of a thread of a recording: `T3`, or `T3:name` if the program named it.
-pub(super) fn thread_number(name: &str) -> Option<u32> {
+pub(crate) fn thread_number(name: &str) -> Option<u32> {
     let digits = name.split(':').next()?.strip_prefix('T')?;
     let number: u32 = digits.parse().ok()?;
     (number < MOST_THREADS).then_some(number)
