@@ -2,6 +2,7 @@
 
 use portent_order::Model;
 use portent_predict::{BugKind, Control, Evidence, Finding, Options, predict};
+use portent_testing::traces::with_places;
 use portent_trace::generate::{TinyShape, tiny_std};
 use portent_trace::{EventId, Op, ReadOrder, Trace, UpdateOrder, WriteOrder};
 use std::collections::BTreeSet;
@@ -123,14 +124,7 @@ fn compare(text: &str, model: Model) -> [usize; 2] {
 
 /// The tiny trace of a seed with only so many places in the source.
 fn with_few_places(seed: u64, shape: &TinyShape, places: u64) -> String {
-    let text = tiny_std(seed, shape);
-    let lines = text.lines().map(|line| {
-        let mut fields: Vec<String> = line.split('|').map(str::to_owned).collect();
-        let place: u64 = fields[2].parse().unwrap();
-        fields[2] = (place % places + 1).to_string();
-        fields.join("|")
-    });
-    lines.collect::<Vec<_>>().join("\n")
+    with_places(&tiny_std(seed, shape), |_, place| (place.parse::<u64>().unwrap() % places + 1).to_string())
 }
 
 #[test]

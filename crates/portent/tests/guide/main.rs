@@ -45,9 +45,8 @@ fn the_commands_of_the_guide_do_what_it_says() {
     let (runner, commands) = (run::Runner::new(), AtomicUsize::new(0));
     let pages: Vec<Page> = pages().into_iter().filter(Page::has_commands).collect();
     let does_what_it_says = |page: &Page| {
-        runner.run(page).map(|ran| {
-            commands.fetch_add(ran, Ordering::Relaxed);
-        })
+        commands.fetch_add(runner.run(page)?, Ordering::Relaxed);
+        Ok(())
     };
     parallel::each(&pages, |page| page.name.clone(), does_what_it_says);
     eprintln!("{} commands of the guide were run", commands.into_inner());
