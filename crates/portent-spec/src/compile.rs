@@ -6,14 +6,15 @@
 //! no event has happened), and truth has three values. Of a value only what the property can tell apart is state: if all
 //! comparisons of a variable involve no other, the value is replaced by which of them it fulfils.
 
+mod automaton;
 mod letters;
 mod nodes;
 mod values;
 
 use crate::ast::{Body, Formula};
-use crate::automaton::{self, Automaton};
 use crate::bind::Bound;
 use crate::monitor::{Judgement, Letter, Monitor};
+use automaton::Automaton;
 use letters::Letters;
 use nodes::{Nodes, Truth};
 use portent_trace::Event;

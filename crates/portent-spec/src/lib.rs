@@ -22,7 +22,6 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
-mod automaton;
 mod bind;
 mod compile;
 mod diagnostic;

@@ -4,8 +4,8 @@
 //! took it while it was held, is *handed over* from then on: its releases and acquires become tokens that keep the recorded
 //! order. That is less than a lock (other orders are not explored), and never wrong.
 
+use super::context::EventContext;
 use super::oddities::Oddity;
-use super::sync::EventContext;
 use portent_trace::{Apart, InputOp, LocId, LockId, Mode, Object, ObjectClass, ObjectName, Problem};
 
 /// A thread that holds a lock.

@@ -12,6 +12,7 @@
 //! the number of names, not with the number of events.
 
 mod areas;
+mod context;
 mod deadlock;
 mod locks;
 mod memory;
@@ -29,6 +30,7 @@ pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
 use crate::symbols::{Module, Symbols};
+use context::EventContext;
 use memory::Memory;
 use oddities::Oddity;
 use pages::{KnownVariable, Seen};
@@ -41,7 +43,7 @@ use portent_trace::{
 use sites::Sites;
 use std::path::Path;
 use survey::{Survey, numbers};
-use sync::{EventContext, Sync};
+use sync::Sync;
 
 /// A recording that has become a trace.
 pub struct Converted {

@@ -4,33 +4,11 @@
 //! locks are next door. What breaks a rule is counted as an [`Oddity`] and becomes a send that nobody receives. What begins
 //! anew at the same address (a semaphore that is initialised again) becomes a new object.
 
+use super::context::EventContext;
 use super::locks::Lock;
-use super::oddities::{Oddities, Oddity};
-use portent_trace::{Apart, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem};
+use super::oddities::Oddity;
+use portent_trace::{Apart, InputOp, Names, Object, ObjectClass, ObjectName, Problem};
 use rustc_hash::FxHashMap;
-
-/// An event on its way into the trace.
-pub(super) struct EventContext<'a> {
-    pub(super) thread: u32,
-    /// Its number.
-    pub(super) index: u64,
-    pub(super) at: LocId,
-    pub(super) names: &'a mut Names,
-    pub(super) oddities: &'a mut Oddities,
-}
-
-impl EventContext<'_> {
-    pub(super) fn odd(&mut self, oddity: Oddity) {
-        self.oddities.add(oddity, self.at);
-    }
-    /// An event that orders nothing.
-    pub(super) fn nothing(&mut self, oddity: Option<Oddity>) -> Result<(InputOp, u32), Problem> {
-        if let Some(oddity) = oddity {
-            self.odd(oddity);
-        }
-        Ok((InputOp::Send, self.names.intern(ObjectClass::Token, b"nobody")?))
-    }
-}
 
 /// Where an object is: its class, its region and its place there.
 pub(super) type Key = (ObjectClass, u32, u64);

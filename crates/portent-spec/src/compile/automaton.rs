@@ -4,8 +4,8 @@
 //! are kept in a normal form (choices and intersections flat, sorted, without repetition), so there are finitely many
 //! derivatives and complement and intersection cost nothing extra.
 
+use super::TooLarge;
 use crate::ast::{Formula, Regex};
-use crate::compile::TooLarge;
 use rustc_hash::FxHashMap;
 
 /// Conditions on one event, at most: there is a symbol for each of their combinations.
