@@ -78,10 +78,12 @@ pub(crate) struct Values {
 
 impl Values {
     /// Whether a read sees what it expects from a source, if that is not tainted.
+    #[inline]
     pub(crate) fn is_as_good(&self, w: &Window<'_>, read: Node, source: Source) -> bool {
         !self.is_freed(source) && (Some(source) == self.observed[read] || self.is_equal(w, read, source))
     }
 
+    #[inline]
     fn is_freed(&self, source: Source) -> bool {
         self.freed.is_some_and(|freed| source == Source::Write(freed))
     }
