@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub use crate::tsan::Tsan;
+pub use portent_explore::Replayed;
 
 /// Where findings come from and how they can be seen again.
 #[derive(Debug, Default)]
@@ -28,19 +29,6 @@ pub struct Settings {
     /// The command line that replays a finding, up to its id: `portent replay run.portent --finding`. `None` if the trace
     /// is not a recording.
     pub replay: Option<String>,
-}
-
-/// What replays of one finding showed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Replayed {
-    /// How often it was replayed.
-    pub runs: u32,
-    /// How often the bug was seen.
-    pub hits: u32,
-    /// Where and why a replay left the schedule, in words, if one did.
-    pub diverged: Option<String>,
-    /// What was seen: the crash, the failed assertion, the value, who waited for whom. In words.
-    pub showed: Option<String>,
 }
 
 /// What is known about a prediction beside the trace.

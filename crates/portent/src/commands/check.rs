@@ -16,9 +16,8 @@ use portent_native::run::examine;
 use portent_native::run::launch::Invocation;
 use portent_order::Model;
 use portent_predict::BugKind;
-use portent_report::{Extras, Replayed, Report, Settings, json};
+use portent_report::{Extras, Report, Settings, json};
 use portent_trace::{Progress, TraceError};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -120,16 +119,10 @@ fn path_of(path: &Path, run: RunId) -> PathBuf {
 /// Adds all that a run told to a report; the run is, or would be, at `path`.
 fn add(report: &mut Report, examined: Examined, path: &Path) {
     for Answer { model, prediction, replays } in examined.answers {
-        let replays: BTreeMap<_, _> = replays.into_iter().map(|(id, told)| (id, replayed(told))).collect();
         let command = format!("portent replay {} --finding", path.display());
         let extras = Extras { round: Some(examined.run.round), replays, replay: Some(command) };
         report.add(examined.trace.clone(), model, prediction, &extras);
     }
-}
-
-fn replayed(told: portent_explore::Replayed) -> Replayed {
-    let portent_explore::Replayed { runs, hits, diverged, showed } = told;
-    Replayed { runs, hits, diverged, showed }
 }
 
 /// What the terminal shows of the loop, and where its runs are left.
