@@ -11,7 +11,7 @@ fn kept(read: EventId) -> String {
     format!("k{}", read.index())
 }
 /// What a write wrote is what it wrote in the trace.
-fn solid(trace: &Trace, f: &Facts, writer: Writer) -> String {
+fn trusted(trace: &Trace, f: &Facts, writer: Writer) -> String {
     match writer {
         Writer::Event(w) if f.branches => all(f.reads_before(trace, w).map(kept).collect()),
         _ => "true".into(),
@@ -37,7 +37,7 @@ pub(super) fn constraints(trace: &Trace, model: Model, f: &Facts) -> String {
                 let writes = f.writes[op.variable().unwrap().index()].iter().map(|&w| Writer::Event(w));
                 let sources = writes.chain([Writer::Init]);
                 let sources = sources.filter(|&w| w == f.saw[e.index()] || f.equal(trace, e, w));
-                let choices = sources.map(|w| all(vec![sees(trace, f, e, w), solid(trace, f, w)])).collect();
+                let choices = sources.map(|w| all(vec![sees(trace, f, e, w), trusted(trace, f, w)])).collect();
                 say(format!("(=> {} {})", kept(e), any(choices)));
                 if !f.branches {
                     say(any(vec![lt("z", p(e)), kept(e)]));
@@ -60,7 +60,7 @@ pub(super) fn goal_formula(trace: &Trace, model: Model, f: &Facts, goal: &Goal) 
         Goal::Nondeterminism { read, challenger } if model == Model::Values => {
             let seen = last(f, trace.op(read).variable().unwrap(), challenger);
             let differs = if f.equal(trace, read, challenger) { "false" } else { "true" };
-            all(vec![at(read), seen, solid(trace, f, challenger), differs.into()])
+            all(vec![at(read), seen, trusted(trace, f, challenger), differs.into()])
         }
         Goal::Nondeterminism { read, challenger } => {
             all(vec![at(read), last(f, trace.op(read).variable().unwrap(), challenger)])
@@ -70,9 +70,9 @@ pub(super) fn goal_formula(trace: &Trace, model: Model, f: &Facts, goal: &Goal) 
             if model == Model::Values && other.is_some() && other == trace.value(challenger) {
                 return "false".into();
             }
-            let solid =
-                if model == Model::Values { solid(trace, f, Writer::Event(challenger)) } else { all(Vec::new()) };
-            all(vec![complete(f), last(f, variable, Writer::Event(challenger)), solid])
+            let trusted =
+                if model == Model::Values { trusted(trace, f, Writer::Event(challenger)) } else { all(Vec::new()) };
+            all(vec![complete(f), last(f, variable, Writer::Event(challenger)), trusted])
         }
         Goal::Atomicity { first, remote, second } => {
             let kept = all(vec![at(second), lt(p(first), p(remote)), lt(p(remote), "z")]);

@@ -239,8 +239,8 @@ struct Execution<'i> {
     /// Threads that have read something else and go no further.
     stopped: Vec<bool>,
     /// In `values`: threads that read another value, and variables that hold what such threads wrote.
-    astray: Vec<bool>,
-    doubtful: Vec<bool>,
+    tainted: Vec<bool>,
+    tainted_variables: Vec<bool>,
 }
 
 /// Executes the steps of a finding's witness, and looks whether they lead where the finding says.
@@ -256,8 +256,8 @@ pub(crate) fn execute(input: &Input, model: Model, finding: &Finding) -> Allowed
         counts: BTreeMap::new(),
         last: vec![None; input.cell_count()],
         stopped: vec![false; input.program.len()],
-        astray: vec![false; input.program.len()],
-        doubtful: vec![false; input.initial.len()],
+        tainted: vec![false; input.program.len()],
+        tainted_variables: vec![false; input.initial.len()],
     };
     for step in &finding.witness.as_ref().ok_or("there is no witness")?.steps {
         for _ in 0..step.events {
@@ -336,7 +336,7 @@ impl Execution<'_> {
         let (now, saw) = (self.would_see(i)[0], self.input.saw[i][0]);
         let expected = if writes(event.op) { self.input.value(x, saw) } else { event.value };
         let same = now == saw || (expected.is_some() && self.input.value(x, now) == expected);
-        !same || self.doubtful[x]
+        !same || self.tainted_variables[x]
     }
 
     /// Why an event would not go as it did because of what its thread reads.
@@ -346,8 +346,8 @@ impl Execution<'_> {
             Model::Sync => Ok(()),
             Model::Values if !self.input.plain_values => Ok(()),
             Model::Values if self.input.branches => {
-                let astray = event.op == InputOp::Branch && self.astray[event.thread.index()];
-                ensure(!astray, "the branch would go another way")
+                let tainted = event.op == InputOp::Branch && self.tainted[event.thread.index()];
+                ensure(!tainted, "the branch would go another way")
             }
             _ if !reads(event.op) => Ok(()),
             Model::Reads => ensure(self.would_see(i) == self.input.saw[i], "it would see another write"),
@@ -409,10 +409,10 @@ impl Execution<'_> {
             Post => *self.counts.entry(object).or_default() += 1,
             SemaphoreWait => *self.counts.entry(object).or_default() -= 1,
             Read(_) | Write(_) | Update(_) => {
-                self.astray[thread] |= reads(event.op) && self.reads_anew(i);
+                self.tainted[thread] |= reads(event.op) && self.reads_anew(i);
                 if writes(event.op) {
                     self.input.cells_of(i).iter().for_each(|&cell| self.last[cell] = Some(i));
-                    self.doubtful[object as usize] = self.astray[thread];
+                    self.tainted_variables[object as usize] = self.tainted[thread];
                 }
             }
             _ => {}
