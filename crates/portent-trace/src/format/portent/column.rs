@@ -48,7 +48,8 @@ pub(super) fn write(values: &[u32], ordered: bool, out: &mut Vec<u8>) {
 
 fn write_plain(values: &[u32], flag: u8, runs_allowed: bool, out: &mut Vec<u8>) {
     let Some(&first) = values.first() else { return };
-    let runs = values.chunk_by(|a, b| a == b).count();
+    // Without branches, unlike `chunk_by`.
+    let runs = 1 + values.iter().zip(&values[1..]).filter(|(a, b)| a != b).count();
     if runs == 1 {
         out.push(CONSTANT | flag);
         out.extend(first.to_le_bytes());
