@@ -26,5 +26,5 @@ pub use explore::{Answer, Event, Examined, Exploration, Observer, Options, Repla
 pub use outcome::{AtGoal, Crash, End, NotFollowed, Outcome, Stuck, WhyNotFollowed};
 pub use program::{Plan, Policy, Program};
 pub use properties::{Properties, Request, predict};
-pub use run::{EventList, Run};
+pub use run::{EventSink, Run};
 pub use schedule::{Schedule, ScheduleGoal};

@@ -5,8 +5,7 @@ use crate::outcome::Outcome;
 use crate::schedule::Schedule;
 use portent_trace::format::{self, Dialect, Format, OpenOptions, RECORDING, TraceSink};
 use portent_trace::{
-    BatchPlace, FunctionBlocks, InputBatch, InputEvent, InputSource, Layout, Names, ObjectClass, Progress, Trace,
-    TraceError,
+    EventList, FunctionBlocks, InputBatch, InputEvent, InputSource, Layout, Names, ObjectClass, Trace, TraceError,
 };
 use std::collections::HashSet;
 use std::path::Path;
@@ -44,7 +43,7 @@ impl Run {
     /// Writes it as a `.portent` file, with how it was recorded.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let mut sink = format::create(path, Format::Portent, Dialect::Portent, Layout::default())?;
-        let mut source = Source { run: self, at: 0 };
+        let mut source = EventList::of(&self.names, &self.events);
         let mut batch = InputBatch::default();
         while source.next_batch(&mut batch)? {
             sink.write(&self.names, &batch)?;
@@ -56,7 +55,7 @@ impl Run {
 
     /// The run as a trace that can be examined.
     pub fn trace(&self, functions: FunctionBlocks) -> Result<Trace, TraceError> {
-        Trace::from_input_watched(&mut Source { run: self, at: 0 }, functions, |_| ())
+        Trace::from_input_watched(&mut EventList::of(&self.names, &self.events), functions, |_| ())
     }
 
     /// The schedule of the whole run.
@@ -95,41 +94,14 @@ impl Run {
 
 /// A sink that keeps all events, for runs that are examined at once.
 #[derive(Debug, Default)]
-pub struct EventList(pub Vec<InputEvent>);
+pub struct EventSink(pub Vec<InputEvent>);
 
-impl TraceSink for EventList {
+impl TraceSink for EventSink {
     fn write(&mut self, _names: &Names, batch: &InputBatch) -> Result<(), TraceError> {
         self.0.extend(batch.iter());
         Ok(())
     }
     fn finish(self: Box<Self>) -> Result<Vec<String>, TraceError> {
         Ok(Vec::new())
-    }
-}
-
-/// A run as a source of events.
-struct Source<'a> {
-    run: &'a Run,
-    at: usize,
-}
-
-impl InputSource for Source<'_> {
-    fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
-        batch.restart(self.at as u64, BatchPlace::Memory);
-        let end = (self.at + InputBatch::TARGET).min(self.run.events.len());
-        for event in &self.run.events[self.at..end] {
-            batch.push(*event);
-        }
-        self.at = end;
-        Ok(!batch.is_empty())
-    }
-    fn names(&self) -> &Names {
-        &self.run.names
-    }
-    fn take_names(&mut self) -> Names {
-        self.run.names.clone()
-    }
-    fn progress(&self) -> Progress {
-        Progress { done: self.at as u64, total: Some(self.run.events.len() as u64) }
     }
 }

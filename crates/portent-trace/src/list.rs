@@ -3,20 +3,28 @@
 use crate::error::TraceError;
 use crate::input::{BatchPlace, InputBatch, InputEvent, InputSource, Progress};
 use crate::names::Names;
+use std::borrow::Cow;
 
-/// Input events that are all there already.
+/// Input events that are all there already, its own or somebody else's.
 #[derive(Clone, Debug)]
-pub struct EventList {
-    names: Names,
-    events: Vec<InputEvent>,
+pub struct EventList<'a> {
+    names: Cow<'a, Names>,
+    events: Cow<'a, [InputEvent]>,
     at: usize,
     batch: usize,
 }
 
-impl EventList {
+impl EventList<'static> {
     /// Events and the names that they refer to.
     pub fn new(names: Names, events: Vec<InputEvent>) -> Self {
-        Self { names, events, at: 0, batch: InputBatch::TARGET }
+        Self { names: Cow::Owned(names), events: Cow::Owned(events), at: 0, batch: InputBatch::TARGET }
+    }
+}
+
+impl<'a> EventList<'a> {
+    /// The same of events that stay where they are.
+    pub fn of(names: &'a Names, events: &'a [InputEvent]) -> Self {
+        Self { names: Cow::Borrowed(names), events: Cow::Borrowed(events), at: 0, batch: InputBatch::TARGET }
     }
     /// Hands out so many events at a time, at least one, instead of the usual number.
     pub fn in_batches_of(self, events: usize) -> Self {
@@ -24,7 +32,7 @@ impl EventList {
     }
 }
 
-impl InputSource for EventList {
+impl InputSource for EventList<'_> {
     fn next_batch(&mut self, batch: &mut InputBatch) -> Result<bool, TraceError> {
         batch.restart(self.at as u64, BatchPlace::Memory);
         let end = (self.at + self.batch).min(self.events.len());
@@ -36,7 +44,7 @@ impl InputSource for EventList {
         &self.names
     }
     fn take_names(&mut self) -> Names {
-        std::mem::take(&mut self.names)
+        std::mem::take(&mut self.names).into_owned()
     }
     fn progress(&self) -> Progress {
         Progress { done: self.at as u64, total: Some(self.events.len() as u64) }

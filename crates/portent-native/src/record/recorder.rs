@@ -9,7 +9,7 @@ use crate::run::launch::{self, Ended, Invocation};
 use crate::run::log_file::LogFile;
 use crate::symbols;
 use portent_explore::{
-    self as explore, Crash, EventList, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
+    self as explore, Crash, EventSink, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
 };
 use portent_runtime::log::{diverged, message};
 use portent_runtime::plan::{self, goal, policy};
@@ -98,7 +98,7 @@ impl NativeProgram {
 impl Program for NativeProgram {
     fn run(&self, plan: &Plan<'_>) -> Result<Run, Error> {
         let finished = self.start(plan)?;
-        let mut events = EventList::default();
+        let mut events = EventSink::default();
         let mut recorded = finished.write(&mut events, |_| ())?;
         let outcome = recorded.outcome(&finished.ended);
         let names = std::mem::take(&mut recorded.converted.names);

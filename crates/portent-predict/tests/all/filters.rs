@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 const KINDS: [BugKind; 3] = [BugKind::Race, BugKind::Atomicity, BugKind::Deadlock];
 
 /// A random trace, whose places are numbered modulo `places`.
-fn source(seed: u64, shape: &TinyShape, places: u64) -> EventList {
+fn source(seed: u64, shape: &TinyShape, places: u64) -> EventList<'static> {
     let (names, mut events) = tiny_events(seed, shape);
     for (i, event) in events.iter_mut().enumerate() {
         event.loc = LocId::from_number(i as u64 % places).unwrap();

@@ -185,7 +185,7 @@ fn lattice_and_oracle_agree_on_a_million_pairs() {
 }
 
 /// The events of a trace, a few at a time.
-fn slowly(text: &str, batch: usize) -> Lowered<EventList> {
+fn slowly(text: &str, batch: usize) -> Lowered<EventList<'static>> {
     let (names, events) = from_std(text);
     Lowered::new(EventList::new(names, events).in_batches_of(batch))
 }

@@ -339,7 +339,7 @@ fn departures_need_their_arrival() {
     assert!(matches!(offence("T|arr(b) U|dep(b)").0, Malformed::DepartWithoutArrive { .. }));
 }
 
-fn overlapping(events: &[(InputOp, u32, Option<i64>)]) -> EventList {
+fn overlapping(events: &[(InputOp, u32, Option<i64>)]) -> EventList<'static> {
     let mut names = Names::default();
     names.intern(crate::ObjectClass::Thread, b"T").unwrap();
     names.intern_range(b"word", ByteRange { region: 0, start: 64, len: 4 }).unwrap();
