@@ -21,6 +21,66 @@ pub struct Outcome {
     pub at_goal: Option<Vec<AtGoal>>,
     /// Where the schedule could not be followed.
     pub not_followed: Option<NotFollowed>,
+    /// What the program did to memory and objects that were no longer its own, whether or not it survived that; in order.
+    pub faults: Vec<Fault>,
+    /// What it wrote, as far as that was kept.
+    pub output: Output,
+}
+
+/// Memory or an object of the program used wrongly: seen exactly, in every run, whether or not it crashes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What was done.
+    pub kind: FaultKind,
+    /// Who did it, when, and where.
+    pub at: Moment,
+    /// What it was done to, in the words of the source as far as possible: `heap(list.c:31)#2`, `lock`.
+    pub object: String,
+    /// A few words more where there is something to say: `8 bytes, 16 bytes into a block of 32`.
+    pub detail: String,
+    /// Where the memory was allocated, or the object made.
+    pub made: Option<Moment>,
+    /// Where it was freed, destroyed or closed.
+    pub ended: Option<Moment>,
+}
+
+/// What was done to memory or an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// An access to memory that was freed.
+    UseAfterFree,
+    /// Memory freed a second time.
+    DoubleFree,
+    /// Memory freed by what does not belong to how it was allocated (`new[]` by `delete`), or what is no block at all.
+    BadFree,
+    /// A mutex, condition, barrier, semaphore destroyed or freed while somebody holds it or waits on it.
+    DestroyedInUse,
+    /// One of these used after it was destroyed or freed.
+    UsedAfterDestroy,
+    /// A descriptor used by one thread after another closed it, or closed while one uses it.
+    ClosedInUse,
+}
+
+/// An event of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Whose.
+    pub thread: u32,
+    /// The event's number in the run: the event itself, or the next one that would have been recorded.
+    pub event: u32,
+    /// Where.
+    pub place: String,
+}
+
+/// What a run wrote, as far as it was kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// To standard output.
+    pub stdout: Vec<u8>,
+    /// To standard error.
+    pub stderr: Vec<u8>,
+    /// Whether that is all of it; if not, it is not compared.
+    pub whole: bool,
 }
 
 /// How a process ended.
@@ -40,6 +100,10 @@ pub struct Crash {
     pub signal: i32,
     /// Where in the program.
     pub place: String,
+    /// Whose; `None` where that is not known.
+    pub thread: Option<u32>,
+    /// The address that could not be accessed, for signals that have one.
+    pub address: Option<u64>,
 }
 
 /// A thread that cannot move, where nobody can.
@@ -112,6 +176,8 @@ impl Outcome {
             deadlock: None,
             at_goal: None,
             not_followed: None,
+            faults: Vec::new(),
+            output: Output::default(),
         }
     }
 

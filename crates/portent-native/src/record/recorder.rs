@@ -9,7 +9,8 @@ use crate::run::launch::{self, Ended, Invocation};
 use crate::run::log_file::LogFile;
 use crate::symbols;
 use portent_explore::{
-    self as explore, Crash, EventSink, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
+    self as explore, Crash, EventSink, NotFollowed, Outcome, Output, Plan, Policy, Program, Run, ScheduleGoal,
+    WhyNotFollowed,
 };
 use portent_runtime::log::{diverged, message};
 use portent_runtime::plan::{self, goal, policy};
@@ -146,10 +147,17 @@ impl Recorded {
             end: self.recording.end,
             timed_out: ended.timed_out,
             assertion: assertion.map(|said| said.text.clone()),
-            crash: survey.fatal.map(|fatal| Crash { signal: fatal.signal as i32, place: place(fatal.pc) }),
+            crash: survey.fatal.map(|fatal| Crash {
+                signal: fatal.signal as i32,
+                place: place(fatal.pc),
+                thread: None,
+                address: None,
+            }),
             deadlock: deadlock.as_ref().map(|all| all.iter().map(Waiting::stuck).collect()),
             at_goal: survey.goal.as_ref().map(|all| all.iter().map(at_goal).collect()),
             not_followed: survey.diverged.map(not_followed),
+            faults: Vec::new(),
+            output: Output::default(),
         }
     }
 }
