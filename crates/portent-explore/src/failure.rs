@@ -33,6 +33,12 @@ impl Failed {
         [self.harm.name(), &self.at.place, freed, &self.stable].join("\u{1f}")
     }
 
+    /// A run that printed something else: how, and what of that is always the same.
+    pub(crate) fn printed(message: String, stable: String, run: &Run) -> Failed {
+        let at = Moment { place: String::new(), ..run.last_event(None) };
+        Failed { harm: Harm::Output, message, at, others: Vec::new(), object: String::new(), stable }
+    }
+
     /// Whether it is what another finding's form and place name.
     pub fn is_at(&self, form: &str, place: &str) -> bool {
         self.harm.name() == form && (self.at.place == place || place.is_empty())

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 /// One run of a program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Run {
     /// What happened, in order. Call stacks are not kept: no front end records any yet.
     pub events: Vec<InputEvent>,

@@ -271,6 +271,10 @@ impl Place {
             },
         }
     }
+    /// What has no event.
+    pub fn nowhere(role: Role) -> Place {
+        Place::of_value(role, "", String::new())
+    }
     /// What something holds when nobody has written to it, or when everybody is done: `op` says which.
     pub(crate) fn of_value(role: Role, op: &'static str, object: String) -> Place {
         Place { role, thread: None, event: None, kernel: None, op, object, location: None }

@@ -24,7 +24,7 @@ pub use wanted::Wanted;
 
 use crate::error::Error;
 use crate::failure::Failed;
-use crate::program::{Plan, Program};
+use crate::program::{Plan, Policy, Program};
 use crate::run::Run;
 use crate::schedule::Schedule;
 use portent_predict::Form;
@@ -41,6 +41,10 @@ pub struct Script<'a> {
     pub schedule: Schedule,
     /// What is to be seen.
     pub wanted: Wanted,
+    /// Who goes on when the schedule is done.
+    pub policy: Policy,
+    /// What chance starts from, where the policy takes one.
+    pub seed: u64,
     /// After this time the program hangs.
     pub limit: Option<Duration>,
     /// What the program writes goes nowhere.
@@ -66,6 +70,8 @@ impl Script<'_> {
     /// Runs it once.
     pub fn run(&self) -> Result<Replay, Error> {
         let plan = Plan {
+            policy: self.policy,
+            seed: self.seed,
             schedule: Some(&self.schedule),
             like: Some(self.original),
             limit: self.limit,

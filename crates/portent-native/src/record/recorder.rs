@@ -82,6 +82,9 @@ impl NativeProgram {
             Policy::Random => policy::RANDOM,
             Policy::Pct => policy::PCT,
         };
+        if plan.policy != Policy::Stay {
+            low.seed = plan.seed;
+        }
         low.trap = self.trap;
         if let Some(schedule) = plan.schedule {
             let number = |thread: &u32| u64::from(*thread);
