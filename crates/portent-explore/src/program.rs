@@ -39,7 +39,7 @@ pub struct Plan<'a> {
     pub like: Option<&'a Run>,
     /// A program that runs longer hangs, and is stopped.
     pub limit: Option<Duration>,
-    /// What the program writes goes nowhere.
+    /// What the program writes is not shown.
     pub silent: bool,
 }
 

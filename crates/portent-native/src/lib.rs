@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! build (compiler, request, response, flags): the compiler, with instrumentation and the runtime added
-//! run (examine ─▶ launch, library, log_file) ─▶ convert (symbols) ─▶ record: events, names, outcome, recording
+//! run (examine ─▶ launch: descriptors, library, log_file, output) ─▶ convert (symbols) ─▶ record: events, names, outcome, recording
 //! ```
 //!
 //! [`NativeProgram`](record::NativeProgram) is the one recorder: it runs a program under a plan and writes what it did to any
@@ -11,7 +11,7 @@
 //!
 //! Recording needs Linux; on other systems there is only [`build`], which says so.
 
-// Mapping a file is the one exception, in run/log_file.rs.
+// The exceptions: mapping a file, in run/log_file.rs, and descriptors by their numbers, in run/descriptors.rs.
 #![deny(unsafe_code)]
 
 pub mod build;

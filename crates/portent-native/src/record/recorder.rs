@@ -7,10 +7,10 @@ use crate::convert::{self, Converted, Waiting};
 use crate::run::examine::{self, Nature};
 use crate::run::launch::{self, Ended, Invocation};
 use crate::run::log_file::LogFile;
+use crate::run::output::Streams;
 use crate::symbols;
 use portent_explore::{
-    self as explore, Crash, EventSink, NotFollowed, Outcome, Output, Plan, Policy, Program, Run, ScheduleGoal,
-    WhyNotFollowed,
+    self as explore, Crash, EventSink, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
 };
 use portent_runtime::log::{diverged, message};
 use portent_runtime::plan::{self, goal, policy};
@@ -33,6 +33,7 @@ pub struct NativeProgram {
 pub struct Finished<'a> {
     invocation: &'a Invocation,
     plan: plan::Plan,
+    streams: Streams,
     /// How it ended.
     pub ended: Ended,
     /// What it left. Gone with the session, when this is dropped.
@@ -53,11 +54,32 @@ impl NativeProgram {
         NativeProgram { invocation, nature, trap: false }
     }
 
-    /// Runs it as the plan says, until it ends.
+    /// Runs it as the plan says, until it ends. Its output goes where Portent's own goes.
     pub fn start(&self, plan: &Plan<'_>) -> Result<Finished<'_>, Error> {
-        let low = self.plan(plan)?;
-        let silent = Invocation { silent: true, ..self.invocation.clone() };
-        let ended = launch::run(if plan.silent { &silent } else { &self.invocation }, &low, plan.limit)?;
+        self.start_with(plan, self.recorded(plan)?.as_ref(), Streams::Inherited)
+    }
+
+    /// How the run that a plan is to be like was recorded.
+    fn recorded(&self, plan: &Plan<'_>) -> Result<Option<Recording>, Error> {
+        Ok(plan.like.map(|run| Recording::parse(&run.recording)).transpose()?)
+    }
+
+    /// Where the output goes: it is kept, unless a debugger needs the terminal, or the recorded run had it (or whatever it
+    /// was) and users are to see the output of this one.
+    fn streams(&self, plan: &Plan<'_>, recorded: Option<&Recording>) -> Streams {
+        let shown = !plan.silent && !self.invocation.silent;
+        let inherited = shown && recorded.is_some_and(|recorded| !recorded.output_kept);
+        if inherited || !self.invocation.wrapper.is_empty() { Streams::Inherited } else { Streams::Kept { shown } }
+    }
+
+    fn start_with(
+        &self,
+        plan: &Plan<'_>,
+        recorded: Option<&Recording>,
+        streams: Streams,
+    ) -> Result<Finished<'_>, Error> {
+        let low = self.plan(plan, recorded);
+        let ended = launch::run(&self.invocation, &low, streams, plan.limit)?;
         let log = LogFile::open(&ended.log())?;
         if !log.is_claimed() {
             let program = &self.invocation.program;
@@ -67,14 +89,14 @@ impl NativeProgram {
             let help = "is the program still built with `portent cc`, or with -fsanitize=thread?";
             return Err(Error::refused(format!("{}: did not run under Portent", program.display()), help));
         }
-        Ok(Finished { invocation: &self.invocation, plan: low, ended, log })
+        Ok(Finished { invocation: &self.invocation, plan: low, streams, ended, log })
     }
 
     /// A plan as the runtime knows it.
-    fn plan(&self, plan: &Plan<'_>) -> Result<plan::Plan, Error> {
-        let mut low = match plan.like {
+    fn plan(&self, plan: &Plan<'_>, recorded: Option<&Recording>) -> plan::Plan {
+        let mut low = match recorded {
             None => plan::Plan { seed: plan.seed, ..plan::Plan::default() },
-            Some(run) => Recording::parse(&run.recording)?.plan(),
+            Some(recorded) => recorded.plan(),
         };
         low.policy = match plan.policy {
             Policy::Stay => policy::STAY,
@@ -95,13 +117,14 @@ impl NativeProgram {
                 ScheduleGoal::Deadlock(threads) => (goal::DEADLOCK, threads.iter().map(number).collect()),
             };
         }
-        Ok(low)
+        low
     }
 }
 
 impl Program for NativeProgram {
     fn run(&self, plan: &Plan<'_>) -> Result<Run, Error> {
-        let finished = self.start(plan)?;
+        let recorded = self.recorded(plan)?;
+        let finished = self.start_with(plan, recorded.as_ref(), self.streams(plan, recorded.as_ref()))?;
         let mut events = EventSink::default();
         let mut recorded = finished.write(&mut events, |_| ())?;
         let outcome = recorded.outcome(&finished.ended);
@@ -118,7 +141,7 @@ impl Finished<'_> {
     /// Writes the events to a sink, which the caller finishes.
     pub fn write(&self, sink: &mut dyn TraceSink, progress: impl FnMut(Progress)) -> Result<Recorded, Error> {
         let converted = convert::convert(&self.log, &self.invocation.directory, sink, progress)?;
-        let recording = Recording::new(self.invocation, &self.plan, &self.ended, &converted);
+        let recording = Recording::new(self.invocation, self.streams, &self.plan, &self.ended, &converted);
         Ok(Recorded { converted, recording })
     }
 }
@@ -160,7 +183,7 @@ impl Recorded {
             at_goal: survey.goal.as_ref().map(|all| all.iter().map(at_goal).collect()),
             not_followed: survey.diverged.map(not_followed),
             faults: Vec::new(),
-            output: Output::default(),
+            output: ended.output.clone(),
         }
     }
 }

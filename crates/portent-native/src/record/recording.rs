@@ -4,6 +4,7 @@ use crate::Error;
 use crate::convert::{Converted, Waiting};
 use crate::run::examine;
 use crate::run::launch::{Ended, Invocation};
+use crate::run::output::Streams;
 use crate::symbols::Module;
 use portent_explore::{End, Outcome, Run};
 use portent_runtime::log::message;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::fd::RawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -33,6 +35,12 @@ pub struct Recording {
     /// The file it read as standard input, if it was given one.
     #[serde(default)]
     pub input: Option<Text>,
+    /// Its output went to files of the session, not to where Portent's own goes.
+    #[serde(default)]
+    pub output_kept: bool,
+    /// Descriptors from 3 on that it inherited.
+    #[serde(default)]
+    pub descriptors: Option<Vec<RawFd>>,
     /// Who ran when.
     pub scheduling: Scheduling,
     /// How it ended.
@@ -142,7 +150,13 @@ impl Scheduling {
 
 impl Recording {
     /// What is known when the program has ended and its recording is converted.
-    pub fn new(invocation: &Invocation, plan: &Plan, ended: &Ended, converted: &Converted) -> Recording {
+    pub fn new(
+        invocation: &Invocation,
+        streams: Streams,
+        plan: &Plan,
+        ended: &Ended,
+        converted: &Converted,
+    ) -> Recording {
         let survey = &converted.survey;
         let text = |text: &OsStr| Text::from(text);
         let assertion = survey.messages.iter().find(|message| message.kind == message::ASSERTION);
@@ -154,6 +168,8 @@ impl Recording {
             working_directory: text(invocation.directory.as_os_str()),
             environment: invocation.environment.iter().map(|(name, value)| (text(name), text(value))).collect(),
             input: invocation.input.as_deref().map(|path| text(path.as_os_str())),
+            output_kept: streams != Streams::Inherited,
+            descriptors: invocation.descriptors.clone(),
             scheduling: Scheduling::of(plan),
             end: ended.end(),
             deadlock: converted.deadlock.clone(),
@@ -205,6 +221,7 @@ impl Recording {
             input: self.input.as_ref().map(|path| path.to_os().into()),
             wrapper: Vec::new(),
             silent: false,
+            descriptors: self.descriptors.clone(),
         }
     }
 

@@ -4,12 +4,13 @@
 //! sees the same addresses, programs run without address randomisation, and Portent's own part of the environment always
 //! has the same size.
 
-use super::{library, log_file};
+use super::output::{Files, Streams};
+use super::{descriptors, library, log_file};
 use crate::Error;
 use nix::sys::personality::{self, Persona};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
-use portent_explore::End;
+use portent_explore::{End, Output};
 use portent_runtime::plan::Plan;
 use portent_trace::TraceError;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -17,6 +18,7 @@ use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::fd::RawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -38,8 +40,10 @@ pub struct Invocation {
     pub input: Option<PathBuf>,
     /// A command, such as a debugger, that gets program and arguments behind its own and starts it.
     pub wrapper: Vec<OsString>,
-    /// Its output goes nowhere.
+    /// Its output is not shown.
     pub silent: bool,
+    /// Descriptors from 3 on that it inherits; whatever is there if nothing is known about them.
+    pub descriptors: Option<Vec<RawFd>>,
 }
 
 /// A session that is over: how its program ended.
@@ -52,6 +56,8 @@ pub struct Ended {
     pub randomised: bool,
     /// It ran for too long and was stopped.
     pub timed_out: bool,
+    /// What it wrote, where that was kept.
+    pub output: Output,
     session: TempDir,
 }
 
@@ -82,7 +88,16 @@ impl Invocation {
         let directory = std::env::current_dir()
             .map_err(|error| Error::Trace(TraceError::whole(error).in_input("current directory")))?;
         let environment = std::env::vars_os().filter(|(name, _)| name != SESSION).collect();
-        Ok(Invocation { program, arguments, directory, environment, input: None, wrapper: Vec::new(), silent: false })
+        Ok(Invocation {
+            program,
+            arguments,
+            directory,
+            environment,
+            input: None,
+            wrapper: Vec::new(),
+            silent: false,
+            descriptors: Some(descriptors::inherited()),
+        })
     }
 
     /// A directory for the session, on the file system where the recorded run had its own: where a mapping of the
@@ -123,8 +138,8 @@ impl Invocation {
             let file = File::open(input).map_err(|error| io(error, input))?;
             command.stdin(Stdio::from(file));
         }
-        if self.silent {
-            command.stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some(wanted) = &self.descriptors {
+            descriptors::hand_down(&mut command, wanted).map_err(|error| io(error, Path::new("/dev/null")))?;
         }
         Ok(command)
     }
@@ -145,20 +160,28 @@ fn io(error: std::io::Error, path: &Path) -> Error {
 /// Runs a program under the runtime, as the plan says, until it ends or has run for longer than `limit`.
 ///
 /// Signals that ask this process to end go to the program instead; it decides what to do about them.
-pub fn run(invocation: &Invocation, plan: &Plan, limit: Option<Duration>) -> Result<Ended, Error> {
+pub fn run(invocation: &Invocation, plan: &Plan, streams: Streams, limit: Option<Duration>) -> Result<Ended, Error> {
     let libraries = library::directory()?;
     let session = invocation.session()?;
     log_file::create(&session.path().join("log"))?;
     let plan_path = session.path().join("plan");
     std::fs::write(&plan_path, plan.to_bytes()).map_err(|error| io(error, &plan_path))?;
     let mut command = invocation.command(session.path(), &libraries)?;
+    let in_session = |error| io(error, session.path());
+    let mut files = match streams {
+        Streams::Inherited => None,
+        Streams::Kept { shown } => Some(Files::connect(session.path(), &mut command, shown).map_err(in_session)?),
+    };
     let started = Instant::now();
     let (status, randomised, timed_out) = with_signals(|signals| {
         let (child, randomised) = start(&mut command)?;
-        let (status, timed_out) = signals.follow(child, limit).map_err(|error| io(error, &invocation.program))?;
+        let (status, timed_out) =
+            signals.follow(child, limit, files.as_mut()).map_err(|error| io(error, &invocation.program))?;
         Ok((status, randomised, timed_out))
     })?;
-    Ok(Ended { status, elapsed: started.elapsed(), randomised, timed_out, session })
+    let elapsed = started.elapsed();
+    let output = files.map(Files::finish).transpose().map_err(in_session)?.unwrap_or_default();
+    Ok(Ended { status, elapsed, randomised, timed_out, output, session })
 }
 
 /// Starts the program without address randomisation; whether the system refused that.
@@ -204,7 +227,12 @@ fn with_signals<T>(work: impl FnOnce(&mut Forwarding) -> Result<T, Error>) -> Re
 
 impl Forwarding {
     /// Waits for the program, and passes signals on to it meanwhile; whether it had to be stopped after `limit`.
-    fn follow(&mut self, mut child: Child, limit: Option<Duration>) -> std::io::Result<(ExitStatus, bool)> {
+    fn follow(
+        &mut self,
+        mut child: Child,
+        limit: Option<Duration>,
+        files: Option<&mut Files>,
+    ) -> std::io::Result<(ExitStatus, bool)> {
         let pid = Pid::from_raw(child.id() as i32);
         let handle = self.signals.handle();
         std::thread::scope(|scope| {
@@ -219,26 +247,36 @@ impl Forwarding {
                     }
                 }
             });
-            let status = wait_limited(&mut child, limit);
+            let status = wait_limited(&mut child, limit, files);
             handle.close();
             status
         })
     }
 }
 
-/// Waits for a program, and stops it after `limit`.
-fn wait_limited(child: &mut Child, limit: Option<Duration>) -> std::io::Result<(ExitStatus, bool)> {
-    let Some(limit) = limit else { return Ok((child.wait()?, false)) };
-    let deadline = Instant::now() + limit;
+/// Waits for a program, shows meanwhile what it writes, and stops it after `limit`.
+fn wait_limited(
+    child: &mut Child,
+    limit: Option<Duration>,
+    mut files: Option<&mut Files>,
+) -> std::io::Result<(ExitStatus, bool)> {
+    if limit.is_none() && files.is_none() {
+        return Ok((child.wait()?, false));
+    }
+    // A limit that no clock reaches is none.
+    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
     // Most runs are short: look often at first, then seldom.
     let mut pause = Duration::from_micros(200);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok((status, false));
         }
-        if Instant::now() >= deadline {
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             child.kill()?;
             return Ok((child.wait()?, true));
+        }
+        if let Some(files) = &mut files {
+            files.keep_up();
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(10));

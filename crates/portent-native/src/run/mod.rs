@@ -1,9 +1,13 @@
 //! Running programs: a look into them first, their sessions with plan and recording, and the runtime that is loaded into them.
 
 #[cfg(target_os = "linux")]
+pub mod descriptors;
+#[cfg(target_os = "linux")]
 pub mod examine;
 #[cfg(target_os = "linux")]
 pub mod launch;
 pub mod library;
 #[cfg(target_os = "linux")]
 pub mod log_file;
+#[cfg(target_os = "linux")]
+pub mod output;

@@ -1,0 +1,157 @@
+//! What a program writes to standard output and standard error: kept in files of its session, and shown while it runs.
+//!
+//! Files, not pipes: the recorded run and every replay then have descriptors of the same kind, a write never blocks, and
+//! nobody has to read until the last process that inherited the other end is gone. The price is that a C program whose
+//! output is a file writes it in blocks: what it prints is seen when it flushes, and not at all if it crashes before.
+//!
+//! Of each stream [`KEPT`] bytes are kept; what comes after them is given back to the file system as soon as it has been
+//! shown, so that a program which prints without end does not fill the disk.
+
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use portent_explore::Output;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Where a program's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// Where Portent's own goes; nothing is kept.
+    Inherited,
+    /// To files of the session.
+    Kept {
+        /// It is copied to where Portent's own goes, too.
+        shown: bool,
+    },
+}
+
+/// So many bytes of each stream are kept.
+const KEPT: u64 = 1 << 20;
+/// So many bytes more than that lie in a file before they are given back.
+const SLACK: u64 = 1 << 20;
+/// What can be written without blocking to anything that says it is ready.
+const AT_ONCE: usize = 4096;
+
+/// The files of a session that a program's output goes to.
+pub(super) struct Files {
+    stdout: Stream,
+    stderr: Stream,
+    shown: bool,
+}
+
+/// One of them.
+struct Stream {
+    file: File,
+    /// Bytes that have been shown.
+    shown: u64,
+    /// Bytes up to here have been given back, but for the first.
+    returned: u64,
+    /// Nobody reads what is shown any more.
+    unwanted: bool,
+}
+
+impl Files {
+    /// New files in a session's directory, as the standard output and standard error of a program.
+    pub(super) fn connect(session: &Path, command: &mut Command, shown: bool) -> io::Result<Files> {
+        let (stdout, stderr) = (Stream::new(&session.join("stdout"))?, Stream::new(&session.join("stderr"))?);
+        command.stdout(stdout.for_program()?).stderr(stderr.for_program()?);
+        // What Portent itself has printed comes first. Should nobody read it, nobody misses it.
+        let _ = io::stdout().flush();
+        Ok(Files { stdout, stderr, shown })
+    }
+
+    /// Shows what has been written meanwhile, as far as that does not block. A stream that fails is let be: the program
+    /// is not to suffer from it.
+    pub(super) fn keep_up(&mut self) {
+        if self.shown {
+            self.stdout.show(io::stdout().as_fd(), PollTimeout::ZERO);
+            self.stderr.show(io::stderr().as_fd(), PollTimeout::ZERO);
+        }
+        self.stdout.give_back(self.shown);
+        self.stderr.give_back(self.shown);
+    }
+
+    /// The program has ended: shows the rest, and returns what was kept.
+    pub(super) fn finish(mut self) -> io::Result<Output> {
+        if self.shown {
+            self.stdout.show(io::stdout().as_fd(), PollTimeout::NONE);
+            self.stderr.show(io::stderr().as_fd(), PollTimeout::NONE);
+        }
+        let ((stdout, all), (stderr, everything)) = (self.stdout.read()?, self.stderr.read()?);
+        Ok(Output { stdout, stderr, whole: all && everything })
+    }
+}
+
+impl Stream {
+    fn new(path: &Path) -> io::Result<Stream> {
+        // Appended to, as by several processes that have the same terminal.
+        let file = File::options().read(true).append(true).create_new(true).open(path)?;
+        Ok(Stream { file, shown: 0, returned: 0, unwanted: false })
+    }
+
+    fn for_program(&self) -> io::Result<Stdio> {
+        self.file.try_clone().map(Stdio::from)
+    }
+
+    fn length(&self) -> u64 {
+        self.file.metadata().map_or(0, |file| file.len())
+    }
+
+    /// Shows what is new, waiting for whoever reads it no longer than `patience` at a time.
+    fn show(&mut self, to: BorrowedFd<'_>, patience: PollTimeout) {
+        let mut buffer = [0; AT_ONCE];
+        // A program may cut its own output short (`fopen("/dev/stdout", "w")`): then it starts anew.
+        if self.length() < self.shown {
+            self.shown = 0;
+        }
+        while !self.unwanted {
+            let Ok(length @ 1..) = self.file.read_at(&mut buffer, self.shown) else { return };
+            match poll(&mut [PollFd::new(to, PollFlags::POLLOUT)], patience) {
+                Ok(0) => return,
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => self.unwanted = true,
+            }
+            match nix::unistd::write(to, &buffer[..length]) {
+                Ok(written) => self.shown += written as u64,
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) if patience == PollTimeout::NONE => {}
+                Err(Errno::EAGAIN) => return,
+                Err(_) => self.unwanted = true,
+            }
+        }
+    }
+
+    /// Gives back what is neither kept nor still to be shown.
+    fn give_back(&mut self, shown: bool) {
+        let to = if shown && !self.unwanted { self.shown } else { self.length() };
+        let from = self.returned.max(KEPT);
+        if to > from + SLACK {
+            let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+            // Not every file system can; then the file just grows.
+            let _ = fallocate(&self.file, flags, from as i64, (to - from) as i64);
+            self.returned = to;
+        }
+    }
+
+    /// What is kept, and whether that is all.
+    fn read(&self) -> io::Result<(Vec<u8>, bool)> {
+        let mut kept = Vec::new();
+        let whole = self.length() <= KEPT;
+        let mut at = 0;
+        while at < KEPT {
+            let mut buffer = [0; 1 << 16];
+            let most = buffer.len().min((KEPT - at) as usize);
+            match self.file.read_at(&mut buffer[..most], at)? {
+                0 => break,
+                length => kept.extend_from_slice(&buffer[..length]),
+            }
+            at = kept.len() as u64;
+        }
+        Ok((kept, whole))
+    }
+}
