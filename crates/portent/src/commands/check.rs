@@ -41,7 +41,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         let text = format!("{why}: {} not replayed{advice}", counted(exploration.not_replayed as u64, "finding"));
         terminal::message("warning", &text);
     }
-    terminal::message("checked", &format!("in {:.1} s", started.elapsed().as_secs_f64()));
+    let runs = counted(exploration.runs, "run");
+    terminal::message("checked", &format!("{runs} in {:.1} s", started.elapsed().as_secs_f64()));
     Ok(reports::status(&report, !exploration.errors.is_empty(), args.search.strict))
 }
 
