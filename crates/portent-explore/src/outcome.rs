@@ -15,6 +15,8 @@ pub struct Outcome {
     pub assertion: Option<String>,
     /// The signal of its own making that ended it.
     pub crash: Option<Crash>,
+    /// The exception that nobody caught, where that is why it ended.
+    pub thrown: Option<Thrown>,
     /// Every thread that could not move, if nobody could.
     pub deadlock: Option<Vec<Stuck>>,
     /// What the threads of the schedule's goal were about to do when the schedule was done.
@@ -106,6 +108,17 @@ pub struct Crash {
     pub address: Option<u64>,
 }
 
+/// An exception that nobody caught.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thrown {
+    /// Whose.
+    pub thread: u32,
+    /// Where it was thrown.
+    pub place: String,
+    /// Its type, as the source writes it.
+    pub type_name: String,
+}
+
 /// A thread that cannot move, where nobody can.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
@@ -175,6 +188,7 @@ impl Outcome {
             timed_out: false,
             assertion: None,
             crash: None,
+            thrown: None,
             deadlock: None,
             at_goal: None,
             not_followed: None,

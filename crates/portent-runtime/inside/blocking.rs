@@ -14,7 +14,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
-use crate::{access, answers, record, sched, signals, sys};
+use crate::{access, answers, descriptors, record, sched, signals, sys};
 
 const MOST: usize = 1024;
 
@@ -137,6 +137,7 @@ struct Back<'a>(&'a mut Thread);
 impl Drop for Back<'_> {
     fn drop(&mut self) {
         sched::come_back(self.0);
+        self.0.descriptor = 0;
         state::leave(self.0);
     }
 }
@@ -147,6 +148,7 @@ fn at_once<T>(me: &mut Thread, work: impl FnOnce() -> T) -> T {
     struct Leave<'a>(&'a mut Thread);
     impl Drop for Leave<'_> {
         fn drop(&mut self) {
+            self.0.descriptor = 0;
             state::leave(self.0);
         }
     }
@@ -187,7 +189,9 @@ macro_rules! calls {
                 let real = || unsafe { std::mem::transmute::<Ptr, Call>(REAL.required())($($arg),*) };
                 let Some(me) = state::enter() else { return real() };
                 let arguments: [usize; 3] = calls!(@first $($arg),*);
+                descriptors::begins(me, stringify!($name), arguments[0]);
                 let result = perform(me, Does::$does, arguments, pc, real);
+                descriptors::ends(me, result as i32, pc);
                 state::leave(me);
                 result
             }
@@ -489,11 +493,9 @@ entry! {
     sigtimedwait(3) => sigtimedwait;
     sigsuspend(1) => sigsuspend;
     flock(2) => flock;
-    getline(3) => getline;
     getchar(0) => getchar;
     fgetc(1) => fgetc;
     getc(1) => getc;
-    getdelim(4) => getdelim;
     tcdrain(1) => tcdrain;
     msgrcv(4) => msgrcv;
     semop(3) => semop;

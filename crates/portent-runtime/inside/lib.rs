@@ -13,6 +13,8 @@
 //! | [`state::Thread`] of a thread | an array in zeroed memory, never freed | its own thread while it has the token; others under the scheduler's lock while it waits |
 //! | who has the token, who lives, permits of conditions, plan | [`sched`] | under the scheduler's lock |
 //! | `Thread::inside` | | its own thread only: 1 while it is inside the runtime, so that nothing re-enters |
+//! | which blocks are allocated | [`blocks`] | everybody, a byte at a time |
+//! | freed blocks that are kept | [`quarantine`] | the holder of the token |
 //! | objects of the program (mutexes, …) | the program's memory | read to see whether an operation is possible; changed only by the C library's own functions, called by the holder |
 //!
 //! ## Rules
@@ -42,17 +44,22 @@ mod access;
 mod answers;
 mod atomics;
 mod blocking;
+mod blocks;
 mod c11;
 mod condition;
+mod descriptors;
 mod entry;
 mod forward;
 mod futex;
 mod heap;
 mod init;
+mod libc_heap;
 mod libc_memory;
 mod mutex;
+mod objects;
 mod once;
 mod process;
+mod quarantine;
 mod real;
 mod record;
 mod rwlock;
@@ -62,3 +69,4 @@ mod signals;
 mod state;
 mod sys;
 mod threads;
+mod throw;
