@@ -106,7 +106,8 @@ pub fn next_signal(me: &mut Thread) {
             if is_signal && *words.add(at + 2) == 24 && me.signal_answer <= count {
                 me.signal_planned = *words.add(at + 3) as u32;
                 me.signal_at = *words.add(at + 4);
-                me.signal_waits = *words.add(at + 5) != 0;
+                me.signal_waits = *words.add(at + 5) & 1 != 0;
+                me.signal_foreign = *words.add(at + 5) & 2 != 0;
                 return;
             }
         }

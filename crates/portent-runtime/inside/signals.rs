@@ -6,12 +6,18 @@
 //!
 //! A handler that was put off runs with the mask it asked for, but is told no more than its signal's number. Handlers set by
 //! other means than `sigaction` and `signal` run as they come; inside the runtime nothing of them is recorded.
+//!
+//! In a replay every signal is handled once. While a plan is followed, it says when handlers run. The program sends itself
+//! its own signals (`kill`, timers, ended children) again: each is matched with one of the plan's, whichever comes first.
+//! One that the plan did not get to is sent again when the plan ends; from there on its own signals come as they come, and
+//! only those that others had sent come from the plan.
 
 use crate::entry::entry;
 use crate::log::note;
 use crate::real::{self, Ptr};
 use crate::state::{self, Thread, UnreadWrite};
 use crate::{answers, record, sched, sys};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const SIGNALS: usize = 65;
 const SIGILL: i32 = 4;
@@ -49,6 +55,8 @@ const NONE: Action = Action { handler: 0, mask: [0; 16], flags: 0, restorer: 0 }
 /// What handlers that were put off get: only the number of the signal is known by then.
 static mut SIGNAL_INFORMATION: [u32; 32] = [0; 32];
 static mut NO_CONTEXT: [u64; 128] = [0; 128];
+/// Signals that the plan has let happen and that are still to come by themselves.
+static OWED: [AtomicU32; SIGNALS] = [const { AtomicU32::new(0) }; SIGNALS];
 /// What the program asked for.
 static mut ASKED: [Action; SIGNALS] = [NONE; SIGNALS];
 
@@ -197,24 +205,29 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
         if me.is_null() {
             return run(&asked, signal, information, context);
         }
-        if (*sched::peek()).following {
-            // The plan says when handlers run.
+        if OWED[signal as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, |owed| owed.checked_sub(1)).is_ok() {
             return;
         }
+        if (*sched::peek()).following {
+            // The plan says when handlers run.
+            (*me).withheld |= bit(signal as u32);
+            return;
+        }
+        let foreign = is_foreign(signal, information);
         let accesses = (*me).inside == 0 && is_before_access(&*me, *register(context, RIP));
         if (*me).inside == 0 && !accesses {
-            announce(&mut *me, signal as u64, false);
+            announce(&mut *me, signal as u64, false, foreign);
             return run(&asked, signal, information, context);
         }
         if !(*me).in_call {
-            (*me).signals |= bit(signal as u32);
+            put_off(&mut *me, signal as u32, foreign);
             return;
         }
         // In a system call: the handler runs now, with the token, and the call goes on or is interrupted, as the kernel does.
         let me = &mut *me;
         let error = *sys::__errno_location();
         sched::come_back(me);
-        announce(me, signal as u64, true);
+        announce(me, signal as u64, true, foreign);
         me.call_broken |= asked.flags & SA_RESTART == 0;
         me.inside = 0;
         run(&asked, signal, information, context);
@@ -222,6 +235,26 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
         sched::go_away(me, 0);
         *sys::__errno_location() = error;
     }
+}
+
+/// Whether somebody else sent a signal: another process, or the terminal. A replay does not get it again by itself.
+unsafe fn is_foreign(signal: i32, information: *const u8) -> bool {
+    const FROM_PROCESS: [i32; 3] = [0, -1, -6];
+    const FROM_KERNEL: i32 = 0x80;
+    const FROM_TERMINAL: [i32; 6] = [1, 2, 3, 20, 18, 28];
+    // SAFETY: the kernel passes information: signal, error, code, padding, and for these codes the sender.
+    let (code, sender) =
+        unsafe { (information.add(8).cast::<i32>().read_unaligned(), information.add(16).cast::<u32>().read_unaligned()) };
+    match code {
+        FROM_KERNEL => FROM_TERMINAL.contains(&signal),
+        _ => FROM_PROCESS.contains(&code) && sender != sys::getpid(),
+    }
+}
+
+/// The handler runs when the thread leaves the runtime.
+fn put_off(me: &mut Thread, signal: u32, foreign: bool) {
+    me.signals |= bit(signal);
+    me.foreign = if foreign { me.foreign | bit(signal) } else { me.foreign & !bit(signal) };
 }
 
 /// Whether a thread may be about to execute the access that it has announced. A write could not be read back yet, and a read
@@ -265,13 +298,13 @@ pub fn is_ours(at: usize) -> bool {
 }
 
 /// Notes that a handler runs.
-fn announce(me: &mut Thread, signal: u64, waits: bool) {
+fn announce(me: &mut Thread, signal: u64, waits: bool, foreign: bool) {
     // Not through `enter`: what the thread wrote last is recorded with its next event, and the handler's come after it.
     let before = std::mem::replace(&mut me.inside, 1);
     if me.unread.size != 0 {
         record::read_back(me);
     }
-    record::numbers(note::SIGNAL, &[signal, me.events, u64::from(waits)]);
+    record::numbers(note::SIGNAL, &[signal, me.events, u64::from(waits) | u64::from(foreign) << 1]);
     me.inside = before;
 }
 
@@ -280,9 +313,17 @@ fn announce(me: &mut Thread, signal: u64, waits: bool) {
 pub fn inject(me: &mut Thread, waiting: bool) -> bool {
     let mut restart = true;
     while me.signal_at == me.events {
-        let (signal, waits) = (me.signal_planned, me.signal_waits);
-        me.signals |= bit(signal);
+        let (signal, waits, foreign) = (me.signal_planned, me.signal_waits, me.signal_foreign);
         answers::next_signal(me);
+        // SAFETY: the holder of the token looks at what only holders change.
+        let following = unsafe { (*sched::peek()).following };
+        if !following && !foreign {
+            continue;
+        }
+        if !foreign {
+            settle(me, signal);
+        }
+        put_off(me, signal, foreign);
         if waits && waiting {
             return restart;
         }
@@ -292,6 +333,33 @@ pub fn inject(me: &mut Thread, waiting: bool) -> bool {
     }
     me.allow(me.until);
     restart
+}
+
+/// The plan lets a signal happen that the program sends itself: the one that it sent is not to happen again.
+fn settle(me: &mut Thread, signal: u32) {
+    if me.withheld & bit(signal) != 0 {
+        me.withheld &= !bit(signal);
+        return;
+    }
+    let (set, at_once) = (bit(signal), [0u64; 2]);
+    // SAFETY: the kernel reads a set and a time of our own. A signal that is blocked and has been sent is taken by this.
+    let taken = unsafe {
+        let (set, at_once) = (&raw const set as usize, &raw const at_once as usize);
+        sys::call(sys::SYS_SIGTIMEDWAIT, set, 0, at_once, 8, 0, 0)
+    };
+    if taken < 0 {
+        OWED[signal as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The plan has ended: signals that it did not let happen come now.
+pub fn send_withheld(to: &mut Thread) {
+    while to.withheld != 0 {
+        let signal = to.withheld.trailing_zeros() + 1;
+        to.withheld &= !bit(signal);
+        // SAFETY: a signal to a thread of this process, whose handler is ours. It may have ended.
+        unsafe { sys::call3(sys::SYS_TGKILL, sys::getpid() as usize, to.tid as usize, signal as usize) };
+    }
 }
 
 /// Runs the handlers that were put off. The thread has left the runtime and has the token.
@@ -310,7 +378,8 @@ pub fn deliver(me: &mut Thread) -> bool {
             unsafe { real::pthread_testcancel() };
             continue;
         }
-        announce(me, u64::from(signal), me.life == state::Life::Running && me.waited);
+        let foreign = me.foreign & bit(signal) != 0;
+        announce(me, u64::from(signal), me.life == state::Life::Running && me.waited, foreign);
         // SAFETY: the program's handler. It gets no information: the kernel's is gone by now.
         unsafe {
             let asked = ASKED[signal as usize];

@@ -95,6 +95,8 @@ pub struct Thread {
     pub signal_at: u64,
     pub signal_planned: u32,
     pub signal_waits: bool,
+    /// Whether another process sent it.
+    pub signal_foreign: bool,
     /// Next answer of the plan to look at for signals.
     pub signal_answer: usize,
     pub unread: UnreadWrite,
@@ -161,6 +163,10 @@ pub struct Thread {
     pub answer: usize,
     /// Signals put off until the thread leaves the runtime.
     pub signals: u64,
+    /// Those of them that another process sent.
+    pub foreign: u64,
+    /// Signals that came while a plan was followed and had not let them happen.
+    pub withheld: u64,
     /// Others hold pointers to this while its thread runs: with this, the compiler does not take a `&mut Thread` for the
     /// only way to it.
     pub shared: std::marker::PhantomPinned,

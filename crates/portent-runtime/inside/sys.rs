@@ -18,6 +18,7 @@ pub const SYS_SCHED_YIELD: i64 = 24;
 pub const SYS_MADVISE: i64 = 28;
 pub const SYS_GETPID: i64 = 39;
 pub const SYS_KILL: i64 = 62;
+pub const SYS_SIGTIMEDWAIT: i64 = 128;
 pub const SYS_FCNTL: i64 = 72;
 pub const SYS_READLINK: i64 = 89;
 pub const SYS_GETPPID: i64 = 110;

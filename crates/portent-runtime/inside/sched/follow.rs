@@ -4,7 +4,7 @@ use super::Scheduler;
 use crate::log::{diverged, note, op};
 use crate::plan::goal;
 use crate::state::{Life, Pending, Wait, thread};
-use crate::{init, process, record, sys};
+use crate::{init, process, record, signals, sys};
 
 impl Scheduler {
     /// Takes over the plan. Called once, before there are threads.
@@ -108,6 +108,7 @@ impl Scheduler {
     pub(super) fn release_stops(&mut self) {
         for one in self.living() {
             one.allow(one.events);
+            signals::send_withheld(one);
         }
     }
 
