@@ -7,6 +7,7 @@ use crate::outcome::{Crash, End, Fault, FaultKind, Moment, Outcome};
 use crate::run::Run;
 use crate::said::{self, Said};
 use portent_predict::{Harm, Role};
+use portent_trace::is_user_file;
 
 /// A failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +56,29 @@ impl Run {
             let known = matches!(end.harm, Harm::Abort) && failures.iter().any(freed);
             failures.extend((!known).then_some(end));
         }
+        for failed in &mut failures {
+            let moments = std::iter::once(&mut failed.at).chain(failed.others.iter_mut().map(|(_, moment)| moment));
+            for moment in moments {
+                let shown = self.user_place_of(moment);
+                if shown != moment.place {
+                    failed.message = failed.message.replace(&moment.place, &shown);
+                    moment.place = shown;
+                }
+            }
+        }
         failures
+    }
+
+    /// Where a moment is in the user's own code: a line of a library's header tells nobody anything.
+    fn user_place_of(&self, moment: &Moment) -> String {
+        let file = moment.place.rsplit_once(':').map_or(moment.place.as_str(), |(file, _)| file);
+        let is_own = moment.place.contains(':') && is_user_file(file);
+        if is_own || moment.place.is_empty() || moment.event as usize >= self.events.len() {
+            return moment.place.clone();
+        }
+        let frames = self.stack(moment.event as usize);
+        let own = frames.iter().find(|frame| frame.user);
+        own.map_or_else(|| moment.place.clone(), |frame| self.names.location(frame.location).to_string())
     }
 
     fn fault(&self, fault: &Fault) -> Failed {
@@ -231,10 +254,16 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use portent_trace::Names;
+    use portent_trace::{Names, StackColumn};
 
     fn run(outcome: Outcome) -> Run {
-        Run { events: Vec::new(), names: Names::default(), outcome, recording: Vec::new() }
+        Run {
+            events: Vec::new(),
+            stacks: StackColumn::default(),
+            names: Names::default(),
+            outcome,
+            recording: Vec::new(),
+        }
     }
 
     fn harms(outcome: Outcome) -> Vec<Harm> {

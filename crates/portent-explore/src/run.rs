@@ -5,7 +5,8 @@ use crate::outcome::Outcome;
 use crate::schedule::Schedule;
 use portent_trace::format::{self, Dialect, Format, OpenOptions, RECORDING, TraceSink};
 use portent_trace::{
-    EventList, FunctionBlocks, InputBatch, InputEvent, InputSource, Layout, Names, ObjectClass, Trace, TraceError,
+    EventList, FunctionBlocks, InputBatch, InputEvent, InputSource, Layout, Names, ObjectClass, StackColumn,
+    StackFrame, Trace, TraceError, user_frame,
 };
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,8 +14,10 @@ use std::path::Path;
 /// One run of a program.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What happened, in order. Call stacks are not kept: no front end records any yet.
+    /// What happened, in order.
     pub events: Vec<InputEvent>,
+    /// The call stack of each event, as far as the front end knows them.
+    pub stacks: StackColumn,
     /// What the things in the events are called.
     pub names: Names,
     /// How it ended.
@@ -28,22 +31,23 @@ impl Run {
     /// The run whose events are in a trace file; how it ended and was recorded, the front end knows.
     pub fn load(path: &Path, outcome: Outcome, recording: Vec<u8>) -> Result<Run, Error> {
         let mut source = format::open(path, OpenOptions::default())?;
-        let mut events = Vec::new();
+        let mut kept = EventSink::default();
         let mut batch = InputBatch::default();
         let mut read = || -> Result<Names, TraceError> {
             while source.next_batch(&mut batch)? {
-                events.extend(batch.iter());
+                kept.keep(&batch);
             }
             Ok(source.take_names())
         };
         let names = read().map_err(|error| error.in_input(&path.display().to_string()))?;
-        Ok(Run { events, names, outcome, recording })
+        let EventSink { events, stacks } = kept;
+        Ok(Run { events, stacks, names, outcome, recording })
     }
 
     /// Writes it as a `.portent` file, with how it was recorded.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let mut sink = format::create(path, Format::Portent, Dialect::Portent, Layout::default())?;
-        let mut source = EventList::of(&self.names, &self.events);
+        let mut source = self.source();
         let mut batch = InputBatch::default();
         while source.next_batch(&mut batch)? {
             sink.write(&self.names, &batch)?;
@@ -55,7 +59,23 @@ impl Run {
 
     /// The run as a trace that can be examined.
     pub fn trace(&self, functions: FunctionBlocks) -> Result<Trace, TraceError> {
-        Trace::from_input_watched(&mut EventList::of(&self.names, &self.events), functions, |_| ())
+        Trace::from_input_watched(&mut self.source(), functions, |_| ())
+    }
+
+    fn source(&self) -> EventList<'_> {
+        EventList::of(&self.names, &self.events).with_stacks(&self.stacks)
+    }
+
+    /// The places on the way to an event, the innermost first: its own, then that of each call that led there. Empty if
+    /// there is no such event.
+    pub fn stack(&self, event: usize) -> Vec<StackFrame> {
+        let Some(at) = self.events.get(event).map(|event| event.loc) else { return Vec::new() };
+        self.names.stack_frames(at, self.stacks.get(event))
+    }
+
+    /// Where in [`Run::stack`] the innermost place in the user's own code is, if there is one.
+    pub fn user_place(&self, event: usize) -> Option<usize> {
+        user_frame(&self.stack(event))
     }
 
     /// The schedule of the whole run.
@@ -95,11 +115,23 @@ impl Run {
 
 /// A sink that keeps all events, for runs that are examined at once.
 #[derive(Debug, Default)]
-pub struct EventSink(pub Vec<InputEvent>);
+pub struct EventSink {
+    /// The events.
+    pub events: Vec<InputEvent>,
+    /// Their call stacks.
+    pub stacks: StackColumn,
+}
+
+impl EventSink {
+    fn keep(&mut self, batch: &InputBatch) {
+        self.stacks.append(self.events.len(), batch.stacks(), 0..batch.len());
+        self.events.extend(batch.iter());
+    }
+}
 
 impl TraceSink for EventSink {
     fn write(&mut self, _names: &Names, batch: &InputBatch) -> Result<(), TraceError> {
-        self.0.extend(batch.iter());
+        self.keep(batch);
         Ok(())
     }
     fn finish(self: Box<Self>) -> Result<Vec<String>, TraceError> {

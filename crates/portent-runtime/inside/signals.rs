@@ -205,7 +205,8 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
         if me.is_null() {
             return run(&asked, signal, information, context);
         }
-        if OWED[signal as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, |owed| owed.checked_sub(1)).is_ok() {
+        if OWED[signal as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, |owed| owed.checked_sub(1)).is_ok()
+        {
             return;
         }
         if (*sched::peek()).following {
@@ -243,8 +244,9 @@ unsafe fn is_foreign(signal: i32, information: *const u8) -> bool {
     const FROM_KERNEL: i32 = 0x80;
     const FROM_TERMINAL: [i32; 6] = [1, 2, 3, 20, 18, 28];
     // SAFETY: the kernel passes information: signal, error, code, padding, and for these codes the sender.
-    let (code, sender) =
-        unsafe { (information.add(8).cast::<i32>().read_unaligned(), information.add(16).cast::<u32>().read_unaligned()) };
+    let (code, sender) = unsafe {
+        (information.add(8).cast::<i32>().read_unaligned(), information.add(16).cast::<u32>().read_unaligned())
+    };
     match code {
         FROM_KERNEL => FROM_TERMINAL.contains(&signal),
         _ => FROM_PROCESS.contains(&code) && sender != sys::getpid(),

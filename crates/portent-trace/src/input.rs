@@ -331,7 +331,8 @@ impl InputBatch {
     pub fn stack(&self, i: usize) -> Option<StackId> {
         self.stack.get(i)
     }
-    pub(crate) fn stacks(&self) -> &StackColumn {
+    /// The call stacks of its events.
+    pub fn stacks(&self) -> &StackColumn {
         &self.stack
     }
     pub(crate) fn stacks_mut(&mut self) -> &mut StackColumn {

@@ -204,7 +204,7 @@ pub struct Location<'a> {
 
 impl<'a> Location<'a> {
     /// The place that a text names.
-    pub(crate) fn of_text(text: &'a str) -> Self {
+    pub fn of_text(text: &'a str) -> Self {
         let place = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
         let (file, line) = place.map_or((None, None), |(file, line)| (Some(file), Some(line)));
         Location { text: Some(text), number: None, file, line, function: None }

@@ -27,6 +27,11 @@ pub struct Stacks {
     index: HashTable<u32>,
 }
 
+#[inline]
+fn hash(entry: &(u32, Frame)) -> u64 {
+    FxBuildHasher.hash_one(entry)
+}
+
 impl Stacks {
     /// How many there are.
     pub fn len(&self) -> usize {
@@ -53,17 +58,22 @@ impl Stacks {
         (0..self.len()).map(StackId::new)
     }
 
+    /// The stack in which `frame` was called from `parent`, if it is known.
+    pub fn lookup(&self, parent: Option<StackId>, frame: Frame) -> Option<StackId> {
+        let entry = (StackId::to_column(parent), frame);
+        self.index.find(hash(&entry), |&other| self.all[other as usize] == entry).copied().map(StackId)
+    }
+
     /// The stack in which `frame` was called from `parent`, new or known.
     ///
     /// # Panics
     /// If there is no such parent.
     pub fn intern(&mut self, parent: Option<StackId>, frame: Frame) -> Result<StackId, Problem> {
         assert!(parent.is_none_or(|parent| parent.index() < self.len()), "a stack is called from one that exists");
-        let entry = (StackId::to_column(parent), frame);
-        let hash = |entry: &(u32, Frame)| FxBuildHasher.hash_one(entry);
-        if let Some(&known) = self.index.find(hash(&entry), |&other| self.all[other as usize] == entry) {
-            return Ok(StackId(known));
+        if let Some(known) = self.lookup(parent, frame) {
+            return Ok(known);
         }
+        let entry = (StackId::to_column(parent), frame);
         let too_many = Problem::TooMany { what: StackId::WHAT, limit: StackId::LIMIT as u64 };
         let id = StackId::from_index(self.len()).ok_or(too_many)?;
         let Self { all, index } = self;
@@ -74,23 +84,24 @@ impl Stacks {
 }
 
 /// The stack of each of some events; empty as long as none has one, and shorter than the events when the last have none.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StackColumn(Vec<u32>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StackColumn(Vec<u32>);
 
 impl StackColumn {
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
     /// Says which stack event `at` has, where no later one has any yet.
-    pub(crate) fn set(&mut self, at: usize, stack: StackId) {
+    pub fn set(&mut self, at: usize, stack: StackId) {
         self.0.resize(at, 0);
         self.0.push(StackId::to_column(Some(stack)));
     }
-    pub(crate) fn get(&self, at: usize) -> Option<StackId> {
+    /// The stack of event `at`, if it is known.
+    pub fn get(&self, at: usize) -> Option<StackId> {
         self.0.get(at).copied().and_then(StackId::from_column)
     }
     /// Appends the stacks of some events of another column, the first of which becomes event `at` here.
-    pub(crate) fn append(&mut self, at: usize, other: &StackColumn, events: Range<usize>) {
+    pub fn append(&mut self, at: usize, other: &StackColumn, events: Range<usize>) {
         let end = events.end.min(other.0.len());
         if events.start < end {
             self.0.resize(at, 0);

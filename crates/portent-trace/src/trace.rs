@@ -11,6 +11,7 @@ use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{FunctionBlocks, Layout, Lowering};
 use crate::names::{Names, ObjectClass};
 use crate::objects::ObjectName;
+use crate::places::{StackFrame, user_frame};
 use crate::stacks::StackColumn;
 use crate::symbolic::Symbols;
 use crate::symbolic::side::resolve;
@@ -465,6 +466,14 @@ impl Trace {
     /// The call stack in which an event happened, one of [`Names::stacks`], if it is known.
     pub fn stack(&self, id: EventId) -> Option<StackId> {
         self.stacks.get(self.input_index(id) as usize)
+    }
+    /// The places on the way to an event, the innermost first: its own, then that of each call that led there.
+    pub fn stack_of(&self, id: EventId) -> Vec<StackFrame> {
+        self.names.stack_frames(self.batch.columns.loc[id.index()], self.stack(id))
+    }
+    /// Where in [`Trace::stack_of`] the innermost place in the user's own code is, if there is one.
+    pub fn user_place(&self, id: EventId) -> Option<usize> {
+        user_frame(&self.stack_of(id))
     }
     /// The variables that an access of the memory called `name` touches: several where other accesses cut it.
     pub fn variables_named(&self, name: &str) -> Vec<VarId> {

@@ -225,11 +225,17 @@ fn drop_a_switch(best: &mut Shortest, attempt: &mut impl FnMut(&Schedule) -> Tri
 mod tests {
     use super::*;
     use crate::outcome::{End, Outcome};
-    use portent_trace::Names;
+    use portent_trace::{Names, StackColumn};
 
     fn run() -> Run {
         let outcome = Outcome::ended(End::Status(0));
-        Run { events: Vec::new(), names: Names::default(), outcome, recording: Vec::new() }
+        Run {
+            events: Vec::new(),
+            stacks: StackColumn::default(),
+            names: Names::default(),
+            outcome,
+            recording: Vec::new(),
+        }
     }
 
     /// A program that fails if thread 1 executes its third event before thread 0 executes its sixth.

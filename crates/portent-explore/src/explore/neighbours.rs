@@ -152,7 +152,7 @@ fn shared_variables(events: &[InputEvent]) -> HashSet<u32> {
 mod tests {
     use super::*;
     use crate::outcome::{End, Outcome};
-    use portent_trace::{InputBatch, InputSource, format::StdReader};
+    use portent_trace::{InputBatch, InputSource, StackColumn, format::StdReader};
 
     fn run(text: &str) -> Run {
         let mut source = StdReader::new(text.as_bytes());
@@ -161,7 +161,13 @@ mod tests {
             events.extend(batch.iter());
         }
         let names = source.take_names();
-        Run { events, names, outcome: Outcome::ended(End::Status(0)), recording: Vec::new() }
+        Run {
+            events,
+            stacks: StackColumn::default(),
+            names,
+            outcome: Outcome::ended(End::Status(0)),
+            recording: Vec::new(),
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use portent_order::Model;
 use portent_predict::{
     Bug, Deadlock, Evidence, Failure, Finding, Flags, Harm, Place, Prediction, Role, StackFrame, Step, Witness,
 };
-use portent_trace::{EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError};
+use portent_trace::{EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError, short_function};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -266,12 +266,17 @@ fn observed_order(trace: &Trace) -> portent_order::Schedule {
 
 /// The call stack at a moment, innermost first.
 fn stack(run: &Run, moment: &Moment) -> Vec<StackFrame> {
-    let Some(event) = run.events.get(moment.event as usize) else { return Vec::new() };
-    let location = run.names.location(event.loc);
-    vec![StackFrame {
-        function: location.function.unwrap_or_default().to_owned(),
-        file: location.file.map_or_else(|| location.to_string(), str::to_owned),
-        line: location.line,
-        user: true,
-    }]
+    if moment.event as usize >= run.events.len() {
+        return Vec::new();
+    }
+    let frames = run.stack(moment.event as usize).into_iter().map(|frame| {
+        let location = run.names.location(frame.location);
+        StackFrame {
+            function: short_function(&frame.function).to_string(),
+            file: location.file.map_or_else(|| location.to_string(), str::to_owned),
+            line: location.line,
+            user: frame.user,
+        }
+    });
+    frames.collect()
 }

@@ -19,7 +19,7 @@
 use portent_explore::{
     AtGoal, End, Error, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, Stuck, WhyNotFollowed,
 };
-use portent_trace::{InputEvent, InputOp, Names, ObjectClass, ReadOrder, ThreadId, WriteOrder};
+use portent_trace::{InputEvent, InputOp, Names, ObjectClass, ReadOrder, StackColumn, ThreadId, WriteOrder};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -149,7 +149,8 @@ impl Program for Simulated {
         let assertion = machine.failed.take();
         let deadlock = (assertion.is_none() && !stuck.is_empty()).then_some(stuck);
         let outcome = Outcome { assertion, deadlock, at_goal, not_followed, ..Outcome::ended(end) };
-        Ok(Run { events: machine.events, names: machine.names, outcome, recording: b"simulated".to_vec() })
+        let (events, names, stacks) = (machine.events, machine.names, StackColumn::default());
+        Ok(Run { events, stacks, names, outcome, recording: b"simulated".to_vec() })
     }
 }
 

@@ -42,9 +42,9 @@ use portent_runtime::log::{LogEvent, Record, note, op};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
-    ThreadId, TraceError,
+    StackId, ThreadId, TraceError,
 };
-use sites::Sites;
+use sites::{OpenCall, Sites};
 use std::path::Path;
 use survey::{Survey, numbers};
 use sync::Sync;
@@ -86,8 +86,8 @@ pub fn convert(
                     thread = Some(running);
                     converter.sync.runs(running);
                 }
-                let event = converter.event(running, index, &event);
-                batch.push(event.map_err(TraceError::whole)?);
+                let (event, stack) = converter.event(running, index, &event).map_err(TraceError::whole)?;
+                batch.push_in(event, stack);
                 index += 1;
                 if batch.len() >= InputBatch::TARGET {
                     sink.write(&converter.names, &batch)?;
@@ -110,13 +110,10 @@ pub fn convert(
     Ok(Converted { survey, names, symbols, oddities, deadlock, misdeeds: faults.finish() })
 }
 
-/// A call that has not returned.
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    function: u32,
-    /// Where it was called.
-    caller: u64,
-}
+/// A trace has room for so many call stacks, and for one more every few events; recursion that needs more is shortened.
+/// A stack costs the file about five bytes, so this keeps them below a fifth of a byte per event.
+const STACKS: u64 = 1 << 12;
+const EVENTS_PER_STACK: u64 = 32;
 
 struct Converter {
     survey: Survey,
@@ -127,7 +124,7 @@ struct Converter {
     sync: Sync,
     oddities: Oddities,
     /// Open calls of each thread.
-    frames: Vec<Vec<Frame>>,
+    frames: Vec<Vec<OpenCall>>,
     /// Where each thread was last seen: a program counter.
     positions: Vec<u64>,
     faults: Faults,
@@ -153,19 +150,45 @@ impl Converter {
         let frames = vec![Vec::new(); survey.threads.len()];
         let (positions, faults) = (vec![0; survey.threads.len()], Faults::default());
         let (sites, sync, oddities) = (Sites::new(), Sync::default(), Oddities::default());
-        Ok(Converter { survey, names, symbols, sites, memory, sync, oddities, frames, positions, faults, deadlock: None })
+        Ok(Converter {
+            survey,
+            names,
+            symbols,
+            sites,
+            memory,
+            sync,
+            oddities,
+            frames,
+            positions,
+            faults,
+            deadlock: None,
+        })
     }
 
     #[inline]
-    fn event(&mut self, thread: u32, index: u64, event: &LogEvent) -> Result<InputEvent, Problem> {
-        let site = self.sites.get(event.pc, &self.symbols, &mut self.names)?;
+    fn event(&mut self, thread: u32, index: u64, event: &LogEvent) -> Result<(InputEvent, Option<StackId>), Problem> {
+        let room = STACKS + index / EVENTS_PER_STACK;
+        if event.op == op::CALL {
+            self.call(thread, room, event)?;
+        }
+        let innermost = self.frames[thread as usize].last();
+        let (site, stack) = self.sites.get(event.pc, innermost, room, &self.symbols, &mut self.names)?;
         self.positions[thread as usize] = event.pc;
         let (op, object, value) = if event.op < op::ACCESSES {
             self.access(thread, index, event, site)?
         } else {
             self.synchronise(thread, index, event, site)?
         };
-        Ok(InputEvent { thread: ThreadId::new(thread as usize), op, object, value, loc: site })
+        Ok((InputEvent { thread: ThreadId::new(thread as usize), op, object, value, loc: site }, stack))
+    }
+
+    /// A function begins: what it does, from this event to its return, it does in one more call.
+    fn call(&mut self, thread: u32, room: u64, event: &LogEvent) -> Result<(), Problem> {
+        let frames = &mut self.frames[thread as usize];
+        let LogEvent { pc, address: caller, .. } = *event;
+        let call = self.sites.call(pc, caller, frames.last(), room, &self.symbols, &mut self.names)?;
+        frames.push(call);
+        Ok(())
     }
 
     #[inline]
@@ -242,9 +265,7 @@ impl Converter {
         let op = InputOp::from_code(event.op).unwrap_or(InputOp::Branch);
         match op {
             InputOp::Call => {
-                let function = self.sites.function(pc, &self.symbols, &mut self.names)?;
-                self.frames[thread as usize].push(Frame { function, caller: address });
-                return Ok((op, function, None));
+                return Ok((op, self.sites.function(pc, &self.symbols, &mut self.names)?, None));
             }
             InputOp::Return => {
                 let function = match self.frames[thread as usize].pop() {

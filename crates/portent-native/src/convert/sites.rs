@@ -1,30 +1,60 @@
-//! Places in the program that were looked up before.
+//! Places in the program that were looked up before, and the call stacks that end there.
+//!
+//! Debug information is asked once per program counter. An event then costs one look into a table: where its place is and
+//! which stack it has are kept by its program counter and the innermost call that has not returned.
 
 use super::memory::Memory;
-use crate::symbols::{SourcePlace, Symbols};
-use portent_trace::{LocId, Names, ObjectClass, Problem};
+use crate::symbols::{Inlined, SourcePlace, Symbols};
+use portent_trace::{Frame, LocId, Names, ObjectClass, Problem, StackId};
 use rustc_hash::FxHashMap;
 
 const RECENT: usize = 1 << 12;
 
+/// A call that has not returned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenCall {
+    /// The function that was called.
+    pub(super) function: u32,
+    /// Where it begins.
+    pub(super) entry: LocId,
+    /// Where it was called.
+    pub(super) caller: u64,
+    /// The calls up to and with this one.
+    pub(super) stack: Option<StackId>,
+}
+
+/// A place that was met, in the calls in which it was met.
+#[derive(Clone, Copy)]
+struct Recent {
+    pc: u64,
+    within: Option<StackId>,
+    location: LocId,
+    stack: Option<StackId>,
+}
+
+/// What is known about a program counter.
+#[derive(Clone, Debug)]
+struct Site {
+    location: LocId,
+    /// The function as the machine sees it.
+    function: u32,
+    /// The functions that were inlined there, the outermost first.
+    inlined: Box<[Frame]>,
+}
+
 /// What is known about program counters.
 pub(super) struct Sites {
     /// Those met last; a program counter is never zero.
-    recent: Box<[(u64, LocId); RECENT]>,
-    locations: FxHashMap<u64, LocId>,
-    functions: FxHashMap<u64, u32>,
+    recent: Box<[Recent; RECENT]>,
+    known: FxHashMap<u64, Site>,
     /// Allocation sites; none for places in libraries.
     allocations: FxHashMap<u64, Option<u32>>,
 }
 
 impl Sites {
     pub(super) fn new() -> Sites {
-        Sites {
-            recent: Box::new([(0, LocId::from_bits(0)); RECENT]),
-            locations: FxHashMap::default(),
-            functions: FxHashMap::default(),
-            allocations: FxHashMap::default(),
-        }
+        let nothing = Recent { pc: 0, within: None, location: LocId::from_bits(0), stack: None };
+        Sites { recent: Box::new([nothing; RECENT]), known: FxHashMap::default(), allocations: FxHashMap::default() }
     }
 
     /// Other code is at some addresses now.
@@ -32,43 +62,79 @@ impl Sites {
         *self = Sites::new();
     }
 
-    /// The location of a call that returns to `pc`.
+    /// The location of a call that returns to `pc`, and the stack there, where `innermost` is the last call that has not
+    /// returned. `room` is how many stacks there may be before recursion is told shortened.
     #[inline]
-    pub(super) fn get(&mut self, pc: u64, symbols: &Symbols, names: &mut Names) -> Result<LocId, Problem> {
-        let slot = (pc.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % RECENT;
-        let (known, location) = self.recent[slot];
-        if known == pc && pc != 0 {
-            return Ok(location);
+    pub(super) fn get(
+        &mut self,
+        pc: u64,
+        innermost: Option<&OpenCall>,
+        room: u64,
+        symbols: &Symbols,
+        names: &mut Names,
+    ) -> Result<(LocId, Option<StackId>), Problem> {
+        let within = innermost.and_then(|call| call.stack);
+        let mixed = pc ^ within.map_or(0, |stack| (stack.index() as u64 + 1) << 32);
+        let slot = (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % RECENT;
+        let known = self.recent[slot];
+        if known.pc == pc && known.within == within && pc != 0 {
+            return Ok((known.location, known.stack));
         }
-        let location = self.look_up(pc, symbols, names)?;
-        self.recent[slot] = (pc, location);
-        Ok(location)
+        let (location, stack) = self.look_up(pc, innermost, room, symbols, names)?;
+        self.recent[slot] = Recent { pc, within, location, stack };
+        Ok((location, stack))
     }
 
     #[cold]
-    fn look_up(&mut self, pc: u64, symbols: &Symbols, names: &mut Names) -> Result<LocId, Problem> {
-        if let Some(&location) = self.locations.get(&pc) {
-            return Ok(location);
+    fn look_up(
+        &mut self,
+        pc: u64,
+        innermost: Option<&OpenCall>,
+        room: u64,
+        symbols: &Symbols,
+        names: &mut Names,
+    ) -> Result<(LocId, Option<StackId>), Problem> {
+        let site = self.site(pc, symbols, names)?;
+        let mut stack = innermost.and_then(|call| call.stack);
+        // Code without instrumentation says nothing when it is called. It was called somewhere in the innermost function
+        // that did say so, of which the beginning is known. The runtime's own events are nowhere.
+        if let Some(call) = innermost.filter(|call| call.function != site.function && pc != 0) {
+            stack = deeper(stack, Frame { function: site.function, call: call.entry }, room, names);
         }
-        let SourcePlace { text, function, .. } = symbols.place(pc);
-        let location = match function {
-            Some(function) => names.intern_location_in(&text, &function)?,
-            None => names.intern_location(text.as_bytes())?,
-        };
-        self.locations.insert(pc, location);
-        Ok(location)
+        for &frame in &site.inlined {
+            stack = deeper(stack, frame, room, names);
+        }
+        Ok((site.location, stack))
+    }
+
+    fn site(&mut self, pc: u64, symbols: &Symbols, names: &mut Names) -> Result<&Site, Problem> {
+        // Not the entry: a place that cannot be named must leave no trace.
+        if !self.known.contains_key(&pc) {
+            let site = Site::of(symbols.place(pc), names)?;
+            self.known.insert(pc, site);
+        }
+        Ok(&self.known[&pc])
+    }
+
+    /// A call of the function at `pc` from where `caller` says: its function, where that begins, and its stack.
+    pub(super) fn call(
+        &mut self,
+        pc: u64,
+        caller: u64,
+        innermost: Option<&OpenCall>,
+        room: u64,
+        symbols: &Symbols,
+        names: &mut Names,
+    ) -> Result<OpenCall, Problem> {
+        let (call, within) = self.get(caller, innermost, room, symbols, names)?;
+        let &Site { location: entry, function, .. } = self.site(pc, symbols, names)?;
+        let stack = deeper(within, Frame { function, call }, room, names);
+        Ok(OpenCall { function, entry, caller, stack })
     }
 
     /// The function that contains `pc`, as the machine sees it.
     pub(super) fn function(&mut self, pc: u64, symbols: &Symbols, names: &mut Names) -> Result<u32, Problem> {
-        if let Some(&function) = self.functions.get(&pc) {
-            return Ok(function);
-        }
-        let place = symbols.place(pc);
-        let name = place.outer.unwrap_or(place.text);
-        let function = names.intern(ObjectClass::Function, name.as_bytes())?;
-        self.functions.insert(pc, function);
-        Ok(function)
+        Ok(self.site(pc, symbols, names)?.function)
     }
 
     /// The allocation site of a call that returns to `pc`, unless that is in a library.
@@ -76,4 +142,42 @@ impl Sites {
         let site = || symbols.place(pc).own.map(|text| memory.site(&text));
         *self.allocations.entry(pc).or_insert_with(site)
     }
+}
+
+impl Site {
+    fn of(place: SourcePlace, names: &mut Names) -> Result<Site, Problem> {
+        let mut located = |text: &str, function: Option<&str>| match function {
+            Some(function) => names.intern_location_in(text, function),
+            None => names.intern_location(text.as_bytes()),
+        };
+        let location = located(&place.text, place.function.as_deref())?;
+        let calls = place.inlined.iter().map(|Inlined { call, caller, .. }| located(call, caller.as_deref()));
+        let calls = calls.collect::<Result<Vec<LocId>, Problem>>()?;
+        let mut inlined = Vec::with_capacity(calls.len());
+        for (Inlined { function, .. }, call) in place.inlined.iter().zip(calls).rev() {
+            inlined.push(Frame { function: names.intern(ObjectClass::Function, function.as_bytes())?, call });
+        }
+        let function = names.intern(ObjectClass::Function, place.outer.unwrap_or(place.text).as_bytes())?;
+        Ok(Site { location, function, inlined: inlined.into() })
+    }
+}
+
+/// The stack in which `frame` was called from `outer`.
+///
+/// Recursion makes more stacks than a trace should hold: beyond `room`, a call that is already among those around it leads
+/// back to that one. What is beyond all limits has no stack.
+fn deeper(outer: Option<StackId>, frame: Frame, room: u64, names: &mut Names) -> Option<StackId> {
+    /// A recursion over more functions than this is not looked for.
+    const CYCLE: usize = 64;
+    let stacks = names.stacks();
+    if let Some(known) = stacks.lookup(outer, frame) {
+        return Some(known);
+    }
+    if stacks.len() as u64 >= room {
+        let around = std::iter::successors(outer, |&stack| stacks.parent(stack)).take(CYCLE);
+        if let Some(again) = around.into_iter().find(|&stack| stacks.frame(stack) == frame) {
+            return Some(again);
+        }
+    }
+    names.stacks_mut().intern(outer, frame).ok()
 }

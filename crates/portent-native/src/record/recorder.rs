@@ -125,11 +125,12 @@ impl Program for NativeProgram {
     fn run(&self, plan: &Plan<'_>) -> Result<Run, Error> {
         let recorded = self.recorded(plan)?;
         let finished = self.start_with(plan, recorded.as_ref(), self.streams(plan, recorded.as_ref()))?;
-        let mut events = EventSink::default();
-        let mut recorded = finished.write(&mut events, |_| ())?;
+        let mut sink = EventSink::default();
+        let mut recorded = finished.write(&mut sink, |_| ())?;
         let outcome = recorded.outcome(&finished.ended);
         let names = std::mem::take(&mut recorded.converted.names);
-        Ok(Run { events: events.0, names, outcome, recording: recorded.recording.to_json()? })
+        let EventSink { events, stacks } = sink;
+        Ok(Run { events, stacks, names, outcome, recording: recorded.recording.to_json()? })
     }
 
     fn declarations(&self) -> BTreeMap<String, String> {

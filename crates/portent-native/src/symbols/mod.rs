@@ -26,6 +26,19 @@ pub struct SourcePlace {
     pub outer: Option<String>,
     /// The innermost `file:line` that is not in a system's header or library, if there is one.
     pub own: Option<String>,
+    /// The functions that were inlined there, the innermost first.
+    pub inlined: Vec<Inlined>,
+}
+
+/// A function that was inlined into another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inlined {
+    /// The function.
+    pub function: String,
+    /// Where it would have been called, as `file:line`.
+    pub call: String,
+    /// The function that would have called it.
+    pub caller: Option<String>,
 }
 
 impl std::fmt::Display for SourcePlace {
@@ -142,20 +155,29 @@ impl Symbols {
         };
         let address = call.wrapping_sub(loaded.bias);
         let mut place = SourcePlace::default();
+        let without_line = || format!("{}+{address:#x}", loaded.image.name);
         if let Some(lines) = loaded.image.lines() {
             if let Ok(mut frames) = lines.find_frames(address) {
+                let mut inner: Option<String> = None;
                 while let Ok(Some(frame)) = frames.next() {
+                    let mut here = None;
                     if let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line?))) {
-                        let path = self.path(file);
-                        let text = format!("{path}:{line}");
-                        if place.own.is_none() && !is_system(&path) && !loaded.image.is_runtime() {
+                        let text = clean(format!("{}:{line}", self.path(file)));
+                        if place.own.is_none() && is_user_text(&text) && !loaded.image.is_runtime() {
                             place.own = Some(text.clone());
                         }
                         if place.text.is_empty() {
-                            place.text = text;
+                            place.text.clone_from(&text);
                         }
+                        here = Some(text);
                     }
-                    let name = frame.function.and_then(|name| name.demangle().ok().map(|name| name.into_owned()));
+                    let name =
+                        frame.function.and_then(|name| name.demangle().ok().map(|name| clean(name.into_owned())));
+                    if let Some(function) = inner.take() {
+                        let call = here.unwrap_or_else(without_line);
+                        place.inlined.push(Inlined { function, call, caller: name.clone() });
+                    }
+                    inner = Some(name.clone().unwrap_or_else(|| "?".to_owned()));
                     if let Some(name) = name {
                         place.function.get_or_insert_with(|| name.clone());
                         place.outer = Some(name);
@@ -164,17 +186,12 @@ impl Symbols {
             }
             if place.function.is_none() {
                 let symbol = lines.find_symbol(address);
-                place.function = symbol.map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
+                place.function = symbol.map(|name| clean(addr2line::demangle_auto(name.into(), None).into_owned()));
                 place.outer.clone_from(&place.function);
             }
         }
         if place.text.is_empty() {
-            place.text = format!("{}+{address:#x}", loaded.image.name);
-        }
-        // Control characters would break the tables of names, and terminals.
-        let SourcePlace { text, function, outer, own } = &mut place;
-        for text in [Some(text), function.as_mut(), outer.as_mut(), own.as_mut()].into_iter().flatten() {
-            text.retain(|c| !c.is_control());
+            place.text = without_line();
         }
         place
     }
@@ -212,8 +229,13 @@ pub fn declarations(program: &Path) -> std::collections::BTreeMap<String, String
     globals::Globals::of(program).declarations()
 }
 
-/// Whether a source file belongs to a compiler or a system library rather than to the program.
-fn is_system(path: &str) -> bool {
-    ["/usr/", "/rustc/", "/build/"].iter().any(|start| path.starts_with(start))
-        || ["/.cargo/registry/", "/.rustup/", "/lib/gcc/"].iter().any(|part| path.contains(part))
+/// Control characters would break the tables of names, and terminals.
+fn clean(mut text: String) -> String {
+    text.retain(|c| !c.is_control());
+    text
+}
+
+/// Whether a place is in the user's own code.
+fn is_user_text(text: &str) -> bool {
+    portent_trace::is_user_place(&portent_trace::Location::of_text(text))
 }

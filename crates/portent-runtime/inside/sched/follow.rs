@@ -99,7 +99,18 @@ impl Scheduler {
         record::numbers(note::PLAN_DONE, &[self.step as u64]);
         if self.goal != goal::NONE {
             self.goal_seen = true;
-        } else if self.trap {
+            return;
+        }
+        if let Some(last) = self.step_count.checked_sub(1) {
+            // Whoever the last step let run goes on as long as it can, if that is the policy.
+            // SAFETY: within the plan's steps; a thread of the table, under the lock.
+            unsafe {
+                let id = (*self.steps.add(last))[0];
+                let who = &mut *thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32);
+                who.allow(who.events + super::PATIENCE);
+            }
+        }
+        if self.trap {
             process::trap();
         }
     }

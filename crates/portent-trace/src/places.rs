@@ -1,0 +1,165 @@
+//! The places on the way to an event, and which of them its user knows: what is in the user's own source, and what is in a
+//! system's headers and libraries.
+//!
+//! Whose a place is, is decided here and nowhere else, by its text alone. A file of a library that was built under a path
+//! like the user's own is taken for the user's; code without debug information is not.
+
+use crate::ids::{LocId, StackId};
+use crate::names::{Location, Names, ObjectClass};
+
+/// A place on the way to an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackFrame {
+    /// The function it is in, with its whole name; empty if that is not known. [`crate::short_function`] makes it readable.
+    pub function: String,
+    /// Where it is.
+    pub location: LocId,
+    /// Whether it is in the user's own code.
+    pub user: bool,
+}
+
+impl Names {
+    /// The places on the way to an event at `at` in the calls of `stack`, the innermost first.
+    ///
+    /// The first is the event's own; each further one is where the function of the one before was called, or inlined.
+    pub fn stack_frames(&self, at: LocId, stack: Option<StackId>) -> Vec<StackFrame> {
+        let frames: Vec<_> = stack.map(|stack| self.stacks().frames(stack).collect()).unwrap_or_default();
+        let places = std::iter::once(at).chain(frames.iter().map(|frame| frame.call));
+        // The function that a place is in is the one that the next frame called; the last place has no such frame.
+        let called = frames.iter().map(Some).chain([None]);
+        let frame = |(location, called): (LocId, Option<&crate::stacks::Frame>)| {
+            let place = self.location(location);
+            let known = || called.map(|frame| self.name(ObjectClass::Function, frame.function));
+            let function = place.function.or_else(known).unwrap_or_default().to_owned();
+            StackFrame { function, location, user: is_user_place(&place) }
+        };
+        places.zip(called).map(frame).collect()
+    }
+}
+
+/// Where among the places on the way to an event the innermost in the user's own code is.
+pub fn user_frame(frames: &[StackFrame]) -> Option<usize> {
+    frames.iter().position(|frame| frame.user)
+}
+
+/// Whether a place is in the user's own code rather than in a system's headers or libraries, or nowhere in a source.
+pub fn is_user_place(place: &Location<'_>) -> bool {
+    match (place.file, place.text) {
+        (Some(file), _) => is_user_file(file),
+        // Texts of other recorders are as they are; ours say where in a module, or at which address, there is no line.
+        (None, Some(text)) => text != "?" && !is_address(text.rsplit('+').next().unwrap_or_default()),
+        (None, None) => place.number.is_some(),
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    text.strip_prefix("0x").is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
+/// Whether a source file belongs to the program rather than to a compiler, a system library or a package that was fetched.
+pub fn is_user_file(path: &str) -> bool {
+    /// Directories of systems. `/usr/src` is not among them: containers keep programs there.
+    const SYSTEM: [&str; 12] = [
+        "/usr/include/",
+        "/usr/lib/",
+        "/usr/lib32/",
+        "/usr/lib64/",
+        "/usr/libexec/",
+        "/usr/share/",
+        "/usr/local/include/",
+        "/usr/local/lib/",
+        "/nix/store/",
+        "/rustc/",
+        // Where Debian builds its packages, in the debug information of its libraries.
+        "/build/glibc-",
+        "/build/gcc-",
+    ];
+    /// Directories of compilers and of fetched packages, wherever they are installed.
+    const INSTALLED: [&str; 9] = [
+        "/include/c++/",
+        "/lib/gcc/",
+        "/lib64/gcc/",
+        "/lib/clang/",
+        "/libstdc++-v3/",
+        "/rustlib/src/",
+        "/.rustup/",
+        "/.cargo/registry/",
+        "/.cargo/git/checkouts/",
+    ];
+    // Paths are told relative to the directory that the program ran in, which may be the root.
+    let rooted = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    !path.is_empty()
+        && !path.starts_with('<')
+        && !SYSTEM.iter().any(|start| rooted.starts_with(start))
+        && !INSTALLED.iter().any(|part| rooted.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stacks::Frame;
+
+    fn is_users(text: &str) -> bool {
+        let mut names = Names::default();
+        let place = names.intern_location(text.as_bytes()).unwrap();
+        is_user_place(&names.location(place))
+    }
+
+    #[test]
+    fn what_systems_compilers_and_packages_bring_is_not_the_users() {
+        let others = [
+            "/usr/include/c++/12/bits/stl_deque.h:273",
+            "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h:749",
+            "/usr/lib/gcc/x86_64-linux-gnu/12/include/emmintrin.h:10",
+            "/usr/lib/llvm-14/lib/clang/14.0.0/include/stdatomic.h:5",
+            "/opt/gcc-13/include/c++/13/thread:1",
+            "/opt/gcc-13/lib/gcc/x86_64-linux-gnu/13/include/xmmintrin.h:9",
+            "usr/include/c++/12/thread:143",
+            "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/std/src/thread/mod.rs:5",
+            "/home/ada/.rustup/toolchains/stable/lib/rustlib/src/rust/library/core/src/ops/function.rs:250",
+            "/home/ada/.cargo/registry/src/index-6f17d22bba15001f/crossbeam-0.8.4/src/lib.rs:3",
+            "/build/glibc-SzIz7B/glibc-2.31/nptl/pthread_create.c:477",
+            "/build/gcc-12-ABC/gcc-12/src/libstdc++-v3/src/c++11/thread.cc:82",
+            "libstdc++.so.6+0xd4578",
+            "0x7ffff7a3c080",
+            "<artificial>:3",
+            "?",
+        ];
+        assert_eq!(others.into_iter().filter(|text| is_users(text)).collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
+    fn what_the_user_wrote_is_wherever_it_was_built() {
+        let own = [
+            "queue.cpp:14",
+            "src/lib/gcd.c:2",
+            "/home/ada/bank/include/account.h:31",
+            "/usr/src/app/main.c:1",
+            "/build/server/main.cpp:9",
+            "C++/includes.cc:1",
+            "../include/shared.h:7",
+            "12",
+            "Account.java",
+        ];
+        assert_eq!(own.into_iter().filter(|text| !is_users(text)).collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
+    fn a_stack_is_told_from_the_event_outwards() {
+        let mut names = Names::default();
+        let [main, push] = ["main", "std::vector<int>::push_back(int&&)"]
+            .map(|name| names.intern(ObjectClass::Function, name.as_bytes()).unwrap());
+        let event = names.intern_location(b"/usr/include/c++/12/bits/vector.tcc:110").unwrap();
+        let call = names.intern_location_in("bank.cpp:7", "main").unwrap();
+        let start = names.intern_location(b"libc.so.6+0x271c9").unwrap();
+        let outer = names.stacks_mut().intern(None, Frame { function: main, call: start }).unwrap();
+        let inner = names.stacks_mut().intern(Some(outer), Frame { function: push, call }).unwrap();
+        let frames = names.stack_frames(event, Some(inner));
+        let told: Vec<_> = frames.iter().map(|frame| (&frame.function[..], frame.location, frame.user)).collect();
+        let expected = [("std::vector<int>::push_back(int&&)", event, false), ("main", call, true), ("", start, false)];
+        assert_eq!(told, expected);
+        assert_eq!(user_frame(&frames), Some(1));
+        let alone = names.stack_frames(event, None);
+        assert_eq!((alone.len(), user_frame(&alone)), (1, None));
+    }
+}
