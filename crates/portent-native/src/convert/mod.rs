@@ -119,6 +119,8 @@ struct Converter {
     oddities: Oddities,
     /// Open calls of each thread.
     frames: Vec<Vec<OpenCall>>,
+    /// Where the last event of each thread was.
+    last: Vec<u64>,
     deadlock: Option<Vec<Waiting>>,
 }
 
@@ -138,9 +140,9 @@ impl Converter {
                 memory.load(module);
             }
         }
-        let frames = vec![Vec::new(); survey.threads.len()];
+        let (frames, last) = (vec![Vec::new(); survey.threads.len()], vec![0; survey.threads.len()]);
         let (sites, sync, oddities) = (Sites::new(), Sync::default(), Oddities::default());
-        Ok(Converter { survey, names, symbols, sites, memory, sync, oddities, frames, deadlock: None })
+        Ok(Converter { survey, names, symbols, sites, memory, sync, oddities, frames, last, deadlock: None })
     }
 
     #[inline]
@@ -149,6 +151,7 @@ impl Converter {
         if event.op == op::CALL {
             self.call(thread, room, event)?;
         }
+        self.last[thread as usize] = event.pc;
         let innermost = self.frames[thread as usize].last();
         let (site, stack) = self.sites.get(event.pc, innermost, room, &self.symbols, &mut self.names)?;
         let (op, object, value) = if event.op < op::ACCESSES {
@@ -163,7 +166,8 @@ impl Converter {
     fn call(&mut self, thread: u32, room: u64, event: &LogEvent) -> Result<(), Problem> {
         let frames = &mut self.frames[thread as usize];
         let LogEvent { pc, address: caller, .. } = *event;
-        let call = self.sites.call(pc, caller, frames.last(), room, &self.symbols, &mut self.names)?;
+        let asked = self.last[thread as usize];
+        let call = self.sites.call(pc, caller, asked, frames.last(), room, &self.symbols, &mut self.names)?;
         frames.push(call);
         Ok(())
     }

@@ -6,6 +6,7 @@ mod cc;
 mod check;
 mod demo;
 mod forced;
+mod stacks;
 mod survives;
 
 use check::{natively, record_and_replay};
