@@ -96,7 +96,8 @@ fn operator(rest: &str) -> usize {
         "\"\"",
     ];
     if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
-        return symbol.len();
+        // `operator<< <int>`: a blank keeps the two apart.
+        return symbol.len() + usize::from(rest[symbol.len()..].starts_with(" <"));
     }
     // `operator new[]`, or a conversion to a type, up to the parameters.
     match rest.strip_prefix(' ') {
@@ -109,9 +110,11 @@ fn operator(rest: &str) -> usize {
 fn without_parameters(name: &str) -> &str {
     let opens = |&(_, c, depth): &(usize, char, usize)| c == '(' && depth == 0;
     for (at, ..) in Scan::new(name).filter(opens) {
-        let is_namespace = name[at..].starts_with("(anonymous");
         let is_first = name[..at].ends_with([' ', ':']) || at == 0;
-        if !is_namespace && !is_first {
+        let end = Scan::new(&name[at..]).find(|&(_, c, depth)| c == ')' && depth == 0);
+        // `run(int)::{lambda()#1}`: the parameters of a function around.
+        let is_scope = end.is_some_and(|(end, ..)| name[at + end + 1..].trim_start_matches(" const").starts_with("::"));
+        if !is_first && !is_scope {
             return without_clone(&name[..at]);
         }
     }
@@ -137,10 +140,13 @@ struct Part<'a>(&'a str);
 impl<'a> Part<'a> {
     fn split(&self) -> (&'a str, Option<&'a str>) {
         let opens = |&(_, c, depth): &(usize, char, usize)| c == '<' && depth == 0;
-        match Scan::new(self.0).find(opens) {
+        let (base, arguments) = match Scan::new(self.0).find(opens) {
             Some((at, ..)) => (&self.0[..at], Some(&self.0[at..])),
             None => (self.0, None),
-        }
+        };
+        let parameters = Scan::new(base).find(|&(at, c, depth)| c == '(' && depth == 0 && at > 0);
+        let base = parameters.map_or(base, |(at, ..)| &base[..at]);
+        (base.trim_end_matches("::").trim(), arguments)
     }
 }
 
@@ -164,8 +170,9 @@ fn path(name: &str) -> Vec<Part<'_>> {
 fn shortened(arguments: &str) -> String {
     /// Longer ones tell a reader nothing that the name before them does not.
     const LONG: usize = 40;
-    let inside = arguments.strip_prefix("::").unwrap_or(arguments);
-    let inside = inside.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(inside).trim();
+    // Always shorter than what it was called for, or a damaged name would have no end.
+    let inside = arguments.strip_prefix('<').unwrap_or_default();
+    let inside = inside.strip_suffix('>').unwrap_or(inside).trim();
     let shown: Vec<String> = list(inside).into_iter().filter(|argument| !is_default(argument)).map(type_text).collect();
     let shown = shown.join(", ");
     if shown.chars().count() > LONG { "<…>".to_owned() } else { format!("<{shown}>") }
@@ -184,11 +191,9 @@ fn list(text: &str) -> Vec<&str> {
 }
 
 fn is_default(argument: &str) -> bool {
-    const DEFAULTS: [&str; 8] =
-        ["allocator<", "char_traits<", "default_delete<", "less<", "hash<", "equal_to<", "deque<", "vector<"];
-    // The container below a queue or a stack comes after its element, like every default.
+    const DEFAULTS: [&str; 6] = ["allocator<", "char_traits<", "default_delete<", "less<", "hash<", "equal_to<"];
     let bare = argument.trim_start_matches("std::").trim_start_matches("__1::");
-    DEFAULTS[..6].iter().any(|start| bare.starts_with(start))
+    DEFAULTS.iter().any(|start| bare.starts_with(start))
 }
 
 /// A type, such as a template argument.
@@ -295,7 +300,7 @@ mod tests {
     fn lambdas_are_named_after_where_they_are() {
         all_short(&[
             ("main::{lambda()#1}::operator()() const", "main::{lambda()#1}"),
-            ("run(int)::{lambda(int)#2}::operator()(int) const", "run(int)::{lambda(int)#2}"),
+            ("run(int)::{lambda(int)#2}::operator()(int) const", "run::{lambda(int)#2}"),
             ("auto main::{lambda(auto:1)#1}::operator()<int>(int) const", "main::{lambda(auto:1)#1}"),
             (
                 "main::{lambda(std::vector<int, std::allocator<int> >&)#1}::operator()(std::vector<int, std::allocator<int> >&) const",

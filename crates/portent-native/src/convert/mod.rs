@@ -171,9 +171,9 @@ impl Converter {
         if event.op == op::CALL {
             self.call(thread, room, event)?;
         }
+        self.positions[thread as usize] = event.pc;
         let innermost = self.frames[thread as usize].last();
         let (site, stack) = self.sites.get(event.pc, innermost, room, &self.symbols, &mut self.names)?;
-        self.positions[thread as usize] = event.pc;
         let (op, object, value) = if event.op < op::ACCESSES {
             self.access(thread, index, event, site)?
         } else {
@@ -186,7 +186,8 @@ impl Converter {
     fn call(&mut self, thread: u32, room: u64, event: &LogEvent) -> Result<(), Problem> {
         let frames = &mut self.frames[thread as usize];
         let LogEvent { pc, address: caller, .. } = *event;
-        let call = self.sites.call(pc, caller, frames.last(), room, &self.symbols, &mut self.names)?;
+        let asked = self.positions[thread as usize];
+        let call = self.sites.call(pc, caller, asked, frames.last(), room, &self.symbols, &mut self.names)?;
         frames.push(call);
         Ok(())
     }
@@ -312,7 +313,7 @@ impl Converter {
             InputOp::Join => {
                 let joined = child.map(|child| &self.survey.threads[child as usize]);
                 let last = joined.filter(|joined| joined.events > 0).map(|joined| joined.last);
-                self.sync.join(child, last, &mut context)?
+                self.sync.join(child, positions, &mut context)?
             }
             InputOp::Send => self.sync.send(address, value.unwrap_or(0), &mut context)?,
             InputOp::Receive => self.sync.receive(address, value.unwrap_or(0), &mut context)?,

@@ -40,6 +40,7 @@ struct Site {
     function: u32,
     /// The functions that were inlined there, the outermost first.
     inlined: Box<[Frame]>,
+    in_runtime: bool,
 }
 
 /// What is known about program counters.
@@ -116,16 +117,19 @@ impl Sites {
         Ok(&self.known[&pc])
     }
 
-    /// A call of the function at `pc` from where `caller` says: its function, where that begins, and its stack.
+    /// A call of the function at `pc` from where `caller` says: its function, where that begins, and its stack. Who is
+    /// called by the runtime was called by what asked the runtime, at `asked`.
     pub(super) fn call(
         &mut self,
         pc: u64,
         caller: u64,
+        asked: u64,
         innermost: Option<&OpenCall>,
         room: u64,
         symbols: &Symbols,
         names: &mut Names,
     ) -> Result<OpenCall, Problem> {
+        let caller = if self.site(caller, symbols, names)?.in_runtime { asked } else { caller };
         let (call, within) = self.get(caller, innermost, room, symbols, names)?;
         let &Site { location: entry, function, .. } = self.site(pc, symbols, names)?;
         let stack = deeper(within, Frame { function, call }, room, names);
@@ -158,7 +162,7 @@ impl Site {
             inlined.push(Frame { function: names.intern(ObjectClass::Function, function.as_bytes())?, call });
         }
         let function = names.intern(ObjectClass::Function, place.outer.unwrap_or(place.text).as_bytes())?;
-        Ok(Site { location, function, inlined: inlined.into() })
+        Ok(Site { location, function, inlined: inlined.into(), in_runtime: place.in_runtime })
     }
 }
 

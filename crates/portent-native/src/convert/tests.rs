@@ -3,6 +3,7 @@
 use super::oddities::Oddity;
 use super::*;
 use object::{Object, ObjectSymbol};
+use portent_explore::EventSink;
 use portent_runtime::log::{self, MAX_EVENT, Tables, write_event, write_note};
 use portent_trace::Trace;
 use portent_trace::format::{PortentReader, PortentWriter};
@@ -27,6 +28,8 @@ int counted(void) { static int counter; return ++counter; }
 void deposit(void) { accounts[2].balance++; }
 void *make(void) { return malloc(16); }
 int main(void) { deposit(); hits++; return counted() + (make() == 0); }
+static inline __attribute__((always_inline)) int twice(int *x) { *x += *x; return *x; }
+int inlines(int *x) { return twice(x); }
 ";
 
 const BIAS: u64 = 0x5555_5555_4000;
@@ -142,15 +145,37 @@ impl Log {
         self.note(note::ALLOCATE, &[address, size, program().in_function("make"), 0], "")
     }
 
-    /// Converts, checks that readers accept it, and returns what came out with the trace as text.
-    fn convert(&self) -> (Converted, Vec<String>) {
-        let folder = TempDir::new().unwrap();
+    /// It as a file.
+    fn file(&self, folder: &TempDir) -> LogFile {
         let path = folder.path().join("log");
         crate::run::log_file::create(&path).unwrap();
         let mut file = std::fs::read(&path).unwrap();
         file.extend(&self.bytes);
         std::fs::write(&path, file).unwrap();
-        let log = LogFile::open(&path).unwrap();
+        LogFile::open(&path).unwrap()
+    }
+    fn call(&mut self, function: &str, caller: u64) -> &mut Self {
+        let pc = program().in_function(function);
+        self.event(LogEvent { op: op::CALL, pc, address: caller, size: 0, value: None })
+    }
+    /// The places on the way to each event, as `function place`, the user's own with a star.
+    fn stacks(&self) -> (Names, Vec<Vec<String>>) {
+        let folder = TempDir::new().unwrap();
+        let mut sink = EventSink::default();
+        let names = convert(&self.file(&folder), program().folder.path(), &mut sink, |_| {}).unwrap().names;
+        let told = sink.events.iter().enumerate().map(|(i, event)| {
+            let frames = names.stack_frames(event.loc, sink.stacks.get(i)).into_iter();
+            let star = |user| if user { "*" } else { "" };
+            frames.map(|f| format!("{}{} {}", star(f.user), f.function, names.location(f.location))).collect()
+        });
+        let told = told.collect();
+        (names, told)
+    }
+
+    /// Converts, checks that readers accept it, and returns what came out with the trace as text.
+    fn convert(&self) -> (Converted, Vec<String>) {
+        let folder = TempDir::new().unwrap();
+        let log = self.file(&folder);
         let mut bytes = Vec::new();
         let mut writer = PortentWriter::new(&mut bytes).unwrap();
         let converted = convert(&log, program().folder.path(), &mut writer, |_| {}).unwrap();
@@ -310,6 +335,71 @@ fn allocations_inside_libraries_are_named_after_who_called_the_library() {
     log.note(note::ALLOCATE, &[HEAP + 64, 8, 0x1234_5678, 0], "").write(HEAP + 64, 1, 1);
     let expected = ["call(counted)", "w(heap(bank.c:11)#1) 1", "ret(counted)", "w(heap(0x12345678)#1) 1"];
     assert_eq!(log.objects(), expected);
+}
+
+#[test]
+fn a_stack_leads_from_an_event_to_where_its_thread_begins() {
+    let symbols = {
+        let mut symbols = Symbols::new(program().folder.path());
+        let path = program().path().to_str().unwrap().to_owned();
+        symbols.load(&Module { bias: BIAS, start: BIAS, end: BIAS + 0x10000, path });
+        symbols
+    };
+    let begin = program().at("inlines");
+    let inside = (begin..begin + 64).find(|&pc| !symbols.place(pc).inlined.is_empty()).expect("twice is inlined");
+    let mut log = Log::new(2);
+    log.call("main", 0x1234).call("inlines", program().in_function("main"));
+    log.event(LogEvent { op: op::WRITE, pc: inside, address: HEAP, size: 4, value: Some(1) });
+    log.on(1).call("deposit", 0x1234).write(HEAP, 4, 2);
+    log.on(0).event(LogEvent {
+        op: op::RETURN,
+        pc: program().in_function("inlines"),
+        address: 0,
+        size: 0,
+        value: None,
+    });
+    log.sync(op::ACQUIRE, program().at("first"));
+    let (_, stacks) = log.stacks();
+    let main = ["*main bank.c:13", " 0x1234"];
+    assert_eq!(stacks[0], main, "a call is in the function that it begins");
+    assert_eq!(stacks[1], ["*inlines bank.c:15", main[0], main[1]]);
+    assert_eq!(stacks[2], ["*twice bank.c:14", "*inlines bank.c:15", main[0], main[1]]);
+    assert_eq!(stacks[4], ["*deposit bank.c:11", " 0x1234"], "threads have their own");
+    assert_eq!(stacks[5], stacks[1], "a return is still in its function");
+    assert_eq!(stacks[6], main);
+}
+
+#[test]
+fn code_that_does_not_tell_of_its_calls_was_called_in_the_last_function_that_did() {
+    let mut log = Log::new(1);
+    log.call("main", 0x1234).call("deposit", program().in_function("main"));
+    log.event(LogEvent { op: op::ACQUIRE, pc: 0x7777, address: program().at("first"), size: 0, value: None });
+    log.call("counted", 0x8888);
+    let (_, stacks) = log.stacks();
+    let below = ["*deposit bank.c:11", "*main bank.c:13", " 0x1234"];
+    assert_eq!(stacks[2], [&["0x7777 0x7777"], &below[..]].concat());
+    assert_eq!(stacks[3], [&["*counted bank.c:10", "0x8888 0x8888"], &below[..]].concat());
+}
+
+#[test]
+fn recursion_does_not_fill_the_trace_with_stacks() {
+    let mut log = Log::new(1);
+    let (mut state, mut depth) = (7u64, 0);
+    for _ in 0..40_000 {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let [deeper, left] = [state >> 40 & 1 == 1, state >> 41 & 1 == 1];
+        if depth == 0 || (deeper && depth < 40) {
+            log.call("counted", program().in_function(if left { "main" } else { "deposit" }));
+            depth += 1;
+        } else {
+            log.sync(op::RETURN, 0);
+            depth -= 1;
+        }
+    }
+    let (names, stacks) = log.stacks();
+    let room = (STACKS + 40_000 / EVENTS_PER_STACK) as usize;
+    assert!((STACKS as usize..room + 16).contains(&names.stacks().len()), "{} stacks", names.stacks().len());
+    assert!(stacks.iter().all(|stack| stack.len() > 1), "and every event has one");
 }
 
 #[test]

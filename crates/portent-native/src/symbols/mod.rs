@@ -28,6 +28,8 @@ pub struct SourcePlace {
     pub own: Option<String>,
     /// The functions that were inlined there, the innermost first.
     pub inlined: Vec<Inlined>,
+    /// Whether it is in the runtime, of whose source nobody is told.
+    pub in_runtime: bool,
 }
 
 /// A function that was inlined into another.
@@ -154,16 +156,17 @@ impl Symbols {
             return SourcePlace { text, ..SourcePlace::default() };
         };
         let address = call.wrapping_sub(loaded.bias);
-        let mut place = SourcePlace::default();
+        let in_runtime = loaded.image.is_runtime();
+        let mut place = SourcePlace { in_runtime, ..SourcePlace::default() };
         let without_line = || format!("{}+{address:#x}", loaded.image.name);
-        if let Some(lines) = loaded.image.lines() {
+        if let Some(lines) = loaded.image.lines().filter(|_| !in_runtime) {
             if let Ok(mut frames) = lines.find_frames(address) {
                 let mut inner: Option<String> = None;
                 while let Ok(Some(frame)) = frames.next() {
                     let mut here = None;
                     if let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line?))) {
                         let text = clean(format!("{}:{line}", self.path(file)));
-                        if place.own.is_none() && is_user_text(&text) && !loaded.image.is_runtime() {
+                        if place.own.is_none() && is_user_text(&text) {
                             place.own = Some(text.clone());
                         }
                         if place.text.is_empty() {
@@ -184,10 +187,17 @@ impl Symbols {
                     }
                 }
             }
+            let symbol = lines.find_symbol(address);
+            let symbol = symbol.map(|name| clean(addr2line::demangle_auto(name.into(), None).into_owned()));
             if place.function.is_none() {
-                let symbol = lines.find_symbol(address);
-                place.function = symbol.map(|name| clean(addr2line::demangle_auto(name.into(), None).into_owned()));
+                place.function = symbol;
                 place.outer.clone_from(&place.function);
+            } else if let Some(whole) = symbol.and_then(|symbol| whole_name(place.outer.as_deref()?, &symbol)) {
+                match place.inlined.last_mut() {
+                    Some(outermost) => outermost.caller = Some(whole.clone()),
+                    None => place.function = Some(whole.clone()),
+                }
+                place.outer = Some(whole);
             }
         }
         if place.text.is_empty() {
@@ -229,6 +239,14 @@ pub fn declarations(program: &Path) -> std::collections::BTreeMap<String, String
     globals::Globals::of(program).declarations()
 }
 
+/// The name of a function with its scopes, by its symbol. Debug information has only the last part for functions of local
+/// classes, such as lambdas: `operator()` for `main::{lambda()#1}::operator()() const`.
+fn whole_name(name: &str, symbol: &str) -> Option<String> {
+    let symbol = symbol.split(" [clone").next().unwrap_or(symbol);
+    let (_, parameters) = symbol.rsplit_once(&format!("::{name}"))?;
+    (!name.contains("::") && parameters.starts_with(['(', '<'])).then(|| symbol.to_owned())
+}
+
 /// Control characters would break the tables of names, and terminals.
 fn clean(mut text: String) -> String {
     text.retain(|c| !c.is_control());
@@ -238,4 +256,20 @@ fn clean(mut text: String) -> String {
 /// Whether a place is in the user's own code.
 fn is_user_text(text: &str) -> bool {
     portent_trace::is_user_place(&portent_trace::Location::of_text(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_local_classes_are_named_with_their_scopes() {
+        let named = |name, symbol| whole_name(name, symbol);
+        let lambda = "main::{lambda()#1}::operator()() const";
+        assert_eq!(named("operator()", lambda).as_deref(), Some(lambda));
+        assert_eq!(named("operator()", &format!("{lambda} [clone .cold]")).as_deref(), Some(lambda));
+        assert_eq!(named("run<int>", "run<int>(int)"), None, "it has no scopes");
+        assert_eq!(named("Account::deposit", "Account::deposit(long)"), None, "it has them already");
+        assert_eq!(named("lock", "std::mutex::unlock()"), None, "another function");
+    }
 }

@@ -2,7 +2,9 @@
 
 use super::matches;
 use portent_trace::format::{OpenOptions, open};
-use portent_trace::{InputBatch, InputEvent, InputOp, InputSource, Names, ObjectClass};
+use portent_trace::{
+    InputBatch, InputEvent, InputOp, InputSource, Names, ObjectClass, StackColumn, StackFrame, user_frame,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -11,17 +13,19 @@ use std::path::Path;
 pub struct Contents {
     /// Its events.
     pub events: Vec<InputEvent>,
+    stacks: StackColumn,
     names: Names,
 }
 
 /// Reads a whole trace; it should be a small one.
 pub fn read(path: &Path) -> Result<Contents, String> {
     let mut source = open(path, OpenOptions::default()).map_err(|error| error.to_string())?;
-    let (mut batch, mut events) = (InputBatch::default(), Vec::new());
+    let (mut batch, mut events, mut stacks) = (InputBatch::default(), Vec::new(), StackColumn::default());
     while source.next_batch(&mut batch).map_err(|error| error.to_string())? {
+        stacks.append(events.len(), batch.stacks(), 0..batch.len());
         events.extend(batch.iter());
     }
-    Ok(Contents { events, names: source.take_names() })
+    Ok(Contents { events, stacks, names: source.take_names() })
 }
 
 /// As in STD text, with memory order.
@@ -45,6 +49,26 @@ fn text(op: InputOp) -> String {
 }
 
 impl Contents {
+    /// Whether an event is by this thread, this operation, and of an object that fits the pattern.
+    pub fn is(&self, event: usize, thread: &str, op: &str, object: &str) -> bool {
+        let event = &self.events[event];
+        let class = event.op.class();
+        let name = if class == ObjectClass::None { "" } else { self.names.name(class, event.object) };
+        self.names.thread(event.thread) == thread && event.op.text() == op && matches(object, name)
+    }
+    /// The line of the innermost place of an event in the user's own code.
+    pub fn user_line(&self, event: usize) -> Option<u32> {
+        self.names.location(self.user_place(event)?.location).line
+    }
+    /// The function that place is in.
+    pub fn user_function(&self, event: usize) -> Option<String> {
+        Some(self.user_place(event)?.function)
+    }
+    fn user_place(&self, event: usize) -> Option<StackFrame> {
+        let mut frames = self.names.stack_frames(self.events[event].loc, self.stacks.get(event));
+        Some(frames.swap_remove(user_frame(&frames)?))
+    }
+
     /// How many events of each operation there are; accesses with a memory order count with and without it.
     pub fn ops(&self) -> BTreeMap<String, u64> {
         let mut by_code = BTreeMap::new();

@@ -7,6 +7,7 @@ mod check;
 mod demo;
 mod forced;
 mod output;
+mod stacks;
 mod survives;
 
 use check::{natively, record_and_replay};
