@@ -4,9 +4,9 @@
 use crate::answers::Deadline;
 use crate::entry::entry;
 use crate::log::op;
+use crate::objects::{self, Mark};
 use crate::real::{self, Ptr};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::objects::{self, Mark};
 use crate::{blocking, mutex, record, sched, sys};
 
 /// glibc's `pthread_rwlock_t`, as far as it is read.

@@ -10,9 +10,9 @@
 use crate::answers::Deadline;
 use crate::entry::entry;
 use crate::log::op;
+use crate::objects::{self, Mark};
 use crate::real::{self, Ptr};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::objects::{self, Mark};
 use crate::{blocking, record, sched, sys};
 
 /// The count of a semaphore.

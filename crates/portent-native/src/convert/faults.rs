@@ -156,7 +156,8 @@ impl Converter {
             let at = self.told(when);
             let object = self.object_name(area.base + offset).unwrap_or_default();
             let holder = self.survey.thread_name(holding.thread as usize);
-            let detail = format!("freed while {holder} holds the lock in it, taken at {}", self.names.location(holding.at));
+            let detail =
+                format!("freed while {holder} holds the lock in it, taken at {}", self.names.location(holding.at));
             let (made, ended) = (self.made(area), Some(at.clone()));
             self.faults.add(Fault { kind: FaultKind::DestroyedInUse, at, object, detail, made, ended });
         }

@@ -153,7 +153,19 @@ impl Converter {
         let frames = vec![Vec::new(); survey.threads.len()];
         let (positions, faults) = (vec![0; survey.threads.len()], Faults::default());
         let (sites, sync, oddities) = (Sites::new(), Sync::default(), Oddities::default());
-        Ok(Converter { survey, names, symbols, sites, memory, sync, oddities, frames, positions, faults, deadlock: None })
+        Ok(Converter {
+            survey,
+            names,
+            symbols,
+            sites,
+            memory,
+            sync,
+            oddities,
+            frames,
+            positions,
+            faults,
+            deadlock: None,
+        })
     }
 
     #[inline]

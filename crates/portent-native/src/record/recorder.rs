@@ -9,8 +9,7 @@ use crate::run::launch::{self, Ended, Invocation};
 use crate::run::log_file::LogFile;
 use crate::symbols;
 use portent_explore::{
-    self as explore, EventSink, NotFollowed, Outcome, Output, Plan, Policy, Program, Run, ScheduleGoal,
-    WhyNotFollowed,
+    self as explore, EventSink, NotFollowed, Outcome, Output, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
 };
 use portent_runtime::log::{diverged, message};
 use portent_runtime::plan::{self, goal, policy};
