@@ -58,7 +58,7 @@ static int copy_after(void)
 
 static int text_after(void)
 {
-    char *text = strdup("hello"); // text_made
+    char *volatile text = strdup("hello"); // text_made
     free(text);
     return (int)strlen(text) - 5; // text_after
 }

@@ -17,6 +17,10 @@ struct Base {
     virtual ~Base() = default;
 };
 
+struct Plain {
+    int value = 3;
+};
+
 struct Refused : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -52,8 +56,8 @@ static int delete_twice()
 
 static int owned_after()
 {
-    auto owner = std::make_unique<Base>();
-    Base *volatile left = owner.get();
+    auto owner = std::make_unique<Plain>();
+    Plain *volatile left = owner.get();
     owner.reset();      // owner_reset
     return left->value; // owned_after
 }
