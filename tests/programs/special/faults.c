@@ -72,10 +72,10 @@ static int atomic_after(void)
 
 static int realloc_after(void)
 {
-    char *old = malloc(8), *grown;
+    char *volatile old = malloc(8), *grown;
     old[0] = 1;
     grown = realloc(old, 4000); // realloc_freed
-    grown[1] = old[0]; // realloc_after
+    global[0] = old[0]; // realloc_after
     free(grown);
     return 0;
 }
