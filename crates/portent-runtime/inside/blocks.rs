@@ -5,6 +5,7 @@
 //! written whole, so threads without the token (inside a call of the C library that allocates) may mark blocks too.
 //! Blocks from before the recording are not known here: about these, nothing is ever said.
 
+use crate::real::{Ptr, Real};
 use crate::sys;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
@@ -154,4 +155,13 @@ pub fn before(address: usize) -> Option<usize> {
         .map_while(|at| Some((at, cell(at, false)?)))
         .find(|(_, cell)| cell.load(Ordering::Relaxed) != 0)
         .map(|(at, _)| at)
+}
+
+/// The room of a block, as the C library's own allocator says: another one that the program is linked with defines the
+/// same name, but our blocks are not its.
+pub fn room(block: Ptr) -> usize {
+    #[unsafe(link_section = "portent_real")]
+    static REAL: Real = Real::of_c_library(b"malloc_usable_size\0");
+    // SAFETY: the C library's function, for one of its blocks.
+    unsafe { std::mem::transmute::<Ptr, unsafe extern "C" fn(Ptr) -> usize>(REAL.required())(block) }
 }

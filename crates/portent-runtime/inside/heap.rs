@@ -5,21 +5,12 @@
 //! is kept for a while ([`crate::quarantine`]). What is freed twice, or is no block, ends the program, as the C library would;
 //! what is freed by what does not belong to how it was allocated is noted and freed.
 
-use crate::blocks::{self, Block, Family};
+use crate::blocks::{self, Block, Family, room};
 use crate::entry::entry;
 use crate::log::{fault, note, op};
 use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
 use crate::{access, objects, process, quarantine, record, signals, sys};
-
-/// The room of a block, as the C library's own allocator says: another one that the program is linked with defines the
-/// same name, but our blocks are not its.
-pub fn room(block: Ptr) -> usize {
-    #[unsafe(link_section = "portent_real")]
-    static REAL: Real = Real::of_c_library(b"malloc_usable_size\0");
-    // SAFETY: the C library's function, for one of its blocks.
-    unsafe { std::mem::transmute::<Ptr, unsafe extern "C" fn(Ptr) -> usize>(REAL.required())(block) }
-}
 
 pub unsafe extern "C-unwind" fn usable_size(block: Ptr, _pc: usize) -> usize {
     room(block)

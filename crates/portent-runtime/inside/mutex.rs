@@ -54,8 +54,16 @@ pub fn is_free(at: usize, who: &Thread) -> bool {
 
 /// Whether it was destroyed: the C library gives it an impossible kind.
 #[inline]
-pub fn is_destroyed(at: usize) -> bool {
+fn is_destroyed(at: usize) -> bool {
     layout(at).kind == -1
+}
+
+/// Told by a thread that uses a mutex, before it does.
+#[inline]
+fn uses(at: usize, pc: usize) {
+    if is_destroyed(at) {
+        objects::used_after(at, "mutex", pc);
+    }
 }
 
 /// Whether the owner of an object is no living thread of this process: it has ended, or is in another process.
@@ -94,7 +102,7 @@ pub fn lock_as(me: &mut Thread, op: u16, at: usize, deadline: Deadline, pc: usiz
     loop {
         let wait = Wait::Mutex(at);
         sched::before(me, Pending { op, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() });
-        objects::uses_mutex(at, pc);
+        uses(at, pc);
         if me.timed_out && !is_free(at, me) {
             record::plain(me, op::BUSY, at, pc);
             return sys::ETIMEDOUT;
@@ -130,7 +138,7 @@ pub fn lock_as(me: &mut Thread, op: u16, at: usize, deadline: Deadline, pc: usiz
 /// Unlocks; `op` is `rel`, or `rela` when it begins to wait on a condition.
 pub fn unlock_as(me: &mut Thread, op: u16, at: usize, pc: usize) -> i32 {
     sched::before(me, state::plain(op, at, pc));
-    objects::uses_mutex(at, pc);
+    uses(at, pc);
     // SAFETY: the program's mutex.
     let result = unsafe { real::pthread_mutex_unlock(at as Ptr) };
     if result == 0 {
@@ -142,7 +150,7 @@ pub fn unlock_as(me: &mut Thread, op: u16, at: usize, pc: usize) -> i32 {
 /// Tries to lock.
 pub fn try_lock(me: &mut Thread, at: usize, pc: usize) -> i32 {
     sched::before(me, state::plain(op::ACQUIRE, at, pc));
-    objects::uses_mutex(at, pc);
+    uses(at, pc);
     let dead_owner =
         layout(at).kind & (ROBUST | SHARED) == ROBUST && layout(at).lock & TID_BITS != 0 && is_free(at, me);
     // SAFETY: the program's mutex. An ended owner may not have left the kernel yet, hence `lock`, which waits for that.
@@ -202,7 +210,7 @@ pub unsafe extern "C-unwind" fn unlock(at: usize, pc: usize) -> i32 {
 
 pub unsafe extern "C-unwind" fn destroy(at: usize, pc: usize) -> i32 {
     if let Some(me) = state::enter() {
-        objects::uses_mutex(at, pc);
+        uses(at, pc);
         let mutex = layout(at);
         let is_held = !is_destroyed(at) && mutex.lock & TID_BITS & !CEILING_BITS != 0;
         objects::destroyed(me, at, "mutex", is_held.then(|| objects::holder(mutex.owner)), pc);

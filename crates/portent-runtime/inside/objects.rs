@@ -7,7 +7,7 @@
 
 use crate::log::{fault, note};
 use crate::state::{Life, Thread, Wait};
-use crate::{mutex, record, sched};
+use crate::{record, sched};
 use std::ops::Range;
 
 /// In place of something that nothing uses: the object was destroyed.
@@ -106,13 +106,5 @@ impl Mark {
             // SAFETY: as above.
             unsafe { self.word(at).write_unaligned(0) };
         }
-    }
-}
-
-/// Told by a thread that uses a mutex, before it does.
-#[inline]
-pub fn uses_mutex(at: usize, pc: usize) {
-    if mutex::is_destroyed(at) {
-        used_after(at, "mutex", pc);
     }
 }

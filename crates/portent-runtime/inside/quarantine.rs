@@ -81,7 +81,7 @@ unsafe fn release(ring: &mut Ring) {
         let block = *ring.blocks.add(ring.first);
         ring.first = (ring.first + 1) % MOST;
         ring.count -= 1;
-        let room = crate::heap::room(block as Ptr);
+        let room = blocks::room(block as Ptr);
         ring.bytes -= counts(room);
         if room >= LARGE {
             let (start, length) = pages(block, room);

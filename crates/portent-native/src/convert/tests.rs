@@ -4,6 +4,7 @@ use super::oddities::Oddity;
 use super::*;
 use object::{Object, ObjectSymbol};
 use portent_explore::EventSink;
+use portent_explore::{Crash, Fault, FaultKind, Moment, Thrown};
 use portent_runtime::log::{self, MAX_EVENT, Tables, write_event, write_note};
 use portent_trace::Trace;
 use portent_trace::format::{PortentReader, PortentWriter};
@@ -143,6 +144,10 @@ impl Log {
     }
     fn allocate(&mut self, address: u64, size: u64) -> &mut Self {
         self.note(note::ALLOCATE, &[address, size, program().in_function("make"), 0], "")
+    }
+
+    fn free(&mut self, address: u64) -> &mut Self {
+        self.note(note::FREE, &[address, program().in_function("make"), 0], "")
     }
 
     /// It as a file.
@@ -572,7 +577,15 @@ fn no_recording_makes_a_trace_that_readers_refuse() {
             let address = base + next(span);
             match next(20) {
                 0 => log.allocate(HEAP + next(span), next(24)),
-                1 => log.note(note::FREE, &[HEAP + next(span)], ""),
+                1 => {
+                    let numbers = [HEAP + next(span), next(9), next(2)];
+                    let kind = [note::FREE, note::RELEASE, note::DESTROY, note::CLOSE][next(4) as usize];
+                    match next(4) {
+                        0 => log.note(note::FAULT, &[next(6), HEAP + next(span), next(9), next(9)], "text"),
+                        1 => log.note([note::ABORTED, note::FATAL, note::THROWN][next(3) as usize], &numbers, "?"),
+                        _ => log.note(kind, &numbers, ""),
+                    }
+                }
                 2 => log.note(note::THREAD, &[next(4), 0, 0, 0, HEAP + next(span), HEAP + 16 + next(span)], ""),
                 3 => log.note(note::MODULE, &[BIAS, HEAP + next(span), HEAP + next(2 * span)], "no/such/file"),
                 4..12 => {
@@ -610,4 +623,103 @@ fn what_the_runtime_says_besides_events_is_kept() {
     assert!(survey.goal.unwrap()[0].enabled);
     assert_eq!((survey.plan_done, survey.exit, survey.full), (Some(3), Some(5), true));
     assert_eq!(survey.diverged.unwrap().left, 3);
+}
+
+/// What the program is said to have done: kind, thread, event and detail of each fault.
+fn faults(log: &Log) -> Vec<(FaultKind, u32, u32, String)> {
+    let faults = log.convert().0.misdeeds.faults;
+    faults.into_iter().map(|fault| (fault.kind, fault.at.thread, fault.at.event, fault.detail)).collect()
+}
+
+#[test]
+fn freed_memory_may_not_be_used_until_it_is_released() {
+    let freed = || {
+        let mut log = Log::new(2);
+        log.allocate(HEAP, 32).write(HEAP, 4, 1).read(HEAP + 8, 8, 0);
+        log.on(1).access(op::WRITE, HEAP, 32, None).free(HEAP);
+        log
+    };
+    let mut log = freed();
+    log.on(0).read(HEAP + 8, 8, 0);
+    let detail = "read of 8 bytes, 8 bytes into a block of 32".to_owned();
+    assert_eq!(faults(&log), [(FaultKind::UseAfterFree, 0, 3, detail)]);
+    let (converted, _) = log.convert();
+    let Fault { object, made, ended, .. } = &converted.misdeeds.faults[0];
+    let moment = |thread, event, place: &str| Some(Moment { thread, event, place: place.to_owned() });
+    assert_eq!(object, "heap(bank.c:12)#1");
+    assert_eq!((made, ended), (&moment(0, 0, "bank.c:12"), &moment(1, 2, "bank.c:12")));
+    // Given back to the C library, and perhaps given out again unseen.
+    let mut log = freed();
+    log.note(note::RELEASE, &[HEAP], "").on(0).read(HEAP + 8, 8, 0).write(HEAP, 4, 1);
+    assert_eq!(faults(&log), []);
+}
+
+#[test]
+fn memory_that_is_given_out_again_is_new() {
+    let mut log = Log::new(1);
+    log.allocate(HEAP, 32).write(HEAP, 4, 1).free(HEAP).allocate(HEAP, 16).write(HEAP, 4, 2).read(HEAP + 8, 4, 0);
+    assert_eq!(faults(&log), []);
+    log.read(HEAP + 24, 4, 0);
+    assert_eq!(faults(&log).len(), 1, "the rest of the first block is still freed");
+}
+
+#[test]
+fn of_many_uses_in_one_place_the_first_is_told() {
+    let mut log = Log::new(1);
+    log.allocate(HEAP, 32).free(HEAP).write(HEAP, 4, 1).write(HEAP + 4, 4, 1).sync(op::ACQUIRE, HEAP + 8);
+    let kinds: Vec<_> = faults(&log).into_iter().map(|(kind, _, event, _)| (kind, event)).collect();
+    assert_eq!(kinds, [(FaultKind::UseAfterFree, 0), (FaultKind::UsedAfterDestroy, 2)]);
+}
+
+#[test]
+fn a_lock_that_is_freed_while_somebody_else_holds_it_is_told() {
+    let mut log = Log::new(2);
+    log.allocate(HEAP, 64).sync(op::ACQUIRE, HEAP + 16).sync(op::ACQUIRE, program().at("first"));
+    log.on(1).access(op::WRITE, HEAP, 64, None).free(HEAP);
+    let detail = "freed while T0 holds the lock in it, taken at bank.c:13".to_owned();
+    assert_eq!(faults(&log), [(FaultKind::DestroyedInUse, 1, 2, detail)]);
+    let mut own = Log::new(1);
+    own.allocate(HEAP, 64).sync(op::ACQUIRE, HEAP + 16).free(HEAP);
+    assert_eq!(faults(&own), [], "nobody is kept waiting");
+}
+
+/// Somebody who was notified may still have to wake when the condition is gone, and futexes are no objects.
+#[test]
+fn waking_after_the_end_of_what_was_slept_on_is_no_fault() {
+    let mut log = Log::new(1);
+    log.allocate(HEAP, 64).sync(op::SLEEP, HEAP).sync(op::ARRIVE, HEAP + 32).free(HEAP);
+    log.sync(op::WAKE, HEAP).sync(op::DEPART, HEAP + 32);
+    log.event(LogEvent { op: op::NOTIFY, pc: 0, address: HEAP, size: 0, value: None });
+    assert_eq!(faults(&log), []);
+    log.sync(op::NOTIFY, HEAP);
+    assert_eq!(faults(&log), [(FaultKind::UsedAfterDestroy, 0, 5, "its memory was freed".to_owned())]);
+}
+
+#[test]
+fn a_free_that_the_c_library_does_not_survive_was_a_bad_one() {
+    let pc = program().in_function("deposit");
+    let mut log = Log::new(1);
+    log.write(program().at("hits"), 1, 0).note(note::FREE, &[program().at("hits"), pc, 1], "");
+    let survived = log.bytes.clone();
+    log.note(note::ABORTED, &[0x1234], "");
+    assert_eq!(faults(&log), [(FaultKind::BadFree, 0, 0, "the C library does not know it".to_owned())]);
+    let crash = log.convert().0.misdeeds.crash.unwrap();
+    assert_eq!(crash, Crash { signal: 6, place: "bank.c:11".into(), thread: Some(0), address: None });
+    log.bytes = survived;
+    log.write(program().at("hits"), 1, 0).note(note::FATAL, &[11, 0x10, pc - 1], "");
+    assert_eq!(faults(&log), []);
+    let crash = log.convert().0.misdeeds.crash.unwrap();
+    assert_eq!(crash, Crash { signal: 11, place: "bank.c:11".into(), thread: Some(0), address: Some(0x10) });
+}
+
+#[test]
+fn an_exception_counts_as_uncaught_only_if_a_library_called_abort() {
+    let (pc, elsewhere) = (program().in_function("deposit"), 0x1234_5678);
+    for (caller, uncaught) in [(elsewhere, true), (pc, false)] {
+        let mut log = Log::new(1);
+        log.note(note::THROWN, &[pc], "St13runtime_error").note(note::MESSAGE, &[log::message::ABORT, caller], "abort");
+        log.note(note::ABORTED, &[elsewhere], "");
+        let thrown = Thrown { thread: 0, place: "bank.c:11".into(), type_name: "std::runtime_error".into() };
+        assert_eq!(log.convert().0.misdeeds.thrown, uncaught.then_some(thrown));
+    }
 }
