@@ -13,6 +13,7 @@
 //! | [`state::Thread`] of a thread | an array in zeroed memory, never freed | its own thread while it has the token; others under the scheduler's lock while it waits |
 //! | who has the token, who lives, permits of conditions, plan | [`sched`] | under the scheduler's lock |
 //! | `Thread::inside` | | its own thread only: 1 while it is inside the runtime, so that nothing re-enters |
+//! | what was sent and received on pipes, sockets, signals | [`channels`] | the holder of the token |
 //! | objects of the program (mutexes, …) | the program's memory | read to see whether an operation is possible; changed only by the C library's own functions, called by the holder |
 //!
 //! ## Rules
@@ -43,6 +44,7 @@ mod answers;
 mod atomics;
 mod blocking;
 mod c11;
+mod channels;
 mod condition;
 mod entry;
 mod forward;
@@ -62,3 +64,4 @@ mod signals;
 mod state;
 mod sys;
 mod threads;
+mod timers;
