@@ -373,9 +373,14 @@ pub unsafe extern "C-unwind" fn gettid(_pc: usize) -> i32 {
     shown(sys::SYS_GETTID)
 }
 
-pub unsafe extern "C-unwind" fn kill(pid: i32, signal: i32, _pc: usize) -> i32 {
+pub unsafe extern "C-unwind" fn kill(pid: i32, signal: i32, pc: usize) -> i32 {
+    let real = process::real_number(pid);
+    // To this process, or to a group that it may be in.
+    if real == sys::getpid() as i32 || real <= 0 {
+        crate::signals::sends(signal, pc);
+    }
     // SAFETY: passed on to the kernel.
-    let result = unsafe { sys::call3(sys::SYS_KILL, process::real_number(pid) as usize, signal as usize, 0) };
+    let result = unsafe { sys::call3(sys::SYS_KILL, real as usize, signal as usize, 0) };
     if result < 0 { sys::fail(-result as i32) } else { 0 }
 }
 

@@ -1,39 +1,18 @@
 //! System calls that may block: the token is given away meanwhile.
 //!
-//! What threads tell each other through pipes, sockets and event counters that the program made orders them: every write
-//! sends a token, and a read receives all tokens sent on its channel since the last read. A pipe is known by its inode; all
-//! sockets are taken for one channel, and so are pipes and event counters after the first thousand, which orders more than
-//! is needed and never less. FIFOs that the program opens by name are not known. What the program was started with
-//! (its standard output, say) leads elsewhere and orders nothing.
+//! What is sent and received orders threads: see [`crate::channels`].
 //!
 //! Every return from such a call is an event, so that the schedule says when it happened. Reads and short writes only wait
 //! without the token; they happen with it, so that the kernel sees them in the recorded order and a replay finds its pipes
 //! as full as the recorded run did.
 
+use crate::channels::{self, DEVICE, FIFO, SOCKET, examine, register};
 use crate::entry::entry;
 use crate::log::op;
 use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
 use crate::{access, answers, descriptors, record, sched, signals, sys};
 
-const MOST: usize = 1024;
-
-/// A channel: its key, messages sent, messages received. The first is that of all sockets.
-#[derive(Clone, Copy)]
-struct Channel {
-    key: u64,
-    sent: u64,
-    received: u64,
-}
-
-static mut CHANNELS: [Channel; MOST] = [Channel { key: 0, sent: 0, received: 0 }; MOST];
-static mut COUNT: usize = 1;
-
-const SOCKETS: usize = 0;
-const KIND: u32 = 0o170_000;
-const FIFO: u32 = 0o010_000;
-const SOCKET: u32 = 0o140_000;
-const DEVICE: u32 = 0o020_000;
 /// A write of so many bytes does not block where there is room at all (PIPE_BUF).
 const ATOMIC: usize = 4096;
 const POLLIN: i16 = 1;
@@ -49,71 +28,22 @@ struct PollFd {
     result: i16,
 }
 
-/// Kind and inode of what is behind a descriptor.
-fn examine(fd: usize) -> (u32, u64) {
-    let mut status = [0u64; 18];
-    // SAFETY: the kernel fills the status: device, inode, links, mode, …
-    let result = unsafe { sys::call3(sys::SYS_FSTAT, fd, status.as_mut_ptr() as usize, 0) };
-    if result == 0 { (status[3] as u32 & KIND, status[1]) } else { (u32::MAX, 0) }
-}
-
 /// Whether a descriptor leads to a device, such as the one for random numbers.
 pub fn is_device(fd: i32) -> bool {
     fd > 2 && examine(fd as usize).0 == DEVICE
 }
 
-/// What a channel is known by. Event counters have no inode of their own; their descriptors are not usually duplicated.
-fn key(fd: usize) -> u64 {
-    match examine(fd) {
-        (FIFO, inode) => inode << 1 | 1,
-        _ => (fd as u64) << 1,
-    }
-}
-
-/// The program has made a channel.
-fn register(fd: usize) {
-    // SAFETY: the holder of the token.
-    unsafe {
-        if COUNT < MOST {
-            CHANNELS[COUNT] = Channel { key: key(fd), sent: 0, received: 0 };
-            COUNT += 1;
-        }
-    }
-}
-
-/// The channel behind a descriptor, the youngest if its key is used again; none where nothing is ordered.
-fn channel(fd: usize) -> Option<usize> {
-    // SAFETY: the holder of the token.
-    let channels = unsafe { &(&*&raw const CHANNELS)[..COUNT] };
-    match examine(fd) {
-        (SOCKET, _) if fd > 2 => Some(SOCKETS),
-        (FIFO | 0, _) => {
-            let key = key(fd);
-            let found = (1..channels.len()).rev().find(|&at| channels[at].key == key);
-            // When the table is full, the rest are one channel with the sockets.
-            found.or((channels.len() == MOST && fd > 2).then_some(SOCKETS))
-        }
-        _ => None,
-    }
-}
-
 /// Before something is sent.
 fn sends(me: &mut Thread, fd: usize, pc: usize) {
-    if let Some(at) = channel(fd) {
-        sched::before(me, state::plain(op::SEND, at, pc));
-        // SAFETY: the holder of the token; looked at only now, as others may have run.
-        let number = unsafe {
-            CHANNELS[at].sent += 1;
-            CHANNELS[at].sent - 1
-        };
-        record::valued(me, op::SEND, at, number, pc);
+    if let Some(at) = channels::of(fd) {
+        channels::send(me, at, pc);
     }
 }
 
 /// After something was received.
 fn received(me: &mut Thread, fd: usize, pc: usize) {
-    if let Some(at) = channel(fd) {
-        receive(me, at, pc);
+    if let Some(at) = channels::of(fd) {
+        channels::receive(me, at, pc);
     }
 }
 
@@ -176,6 +106,14 @@ enum Does {
     ReceivesParts,
     /// Receives from any channel: it waits for descriptors to become ready.
     Polls,
+    /// Makes a connection that somebody accepts: sends, and receives what was sent before its address was listened on.
+    Connects,
+    /// `close`, `shutdown`, `listen`: what others then see at the other end, they see after it. Does not block.
+    Closes,
+    /// Takes a signal: its number is the result.
+    TakesSignal,
+    /// `sigwait`: its number goes to argument 1.
+    TakesSignalInto,
 }
 
 macro_rules! calls {
@@ -222,8 +160,14 @@ fn perform(
     {
         access::read(me, op::READ, buffer, size, pc);
     }
-    if let Does::Sends | Does::SendsParts | Does::Writes = does {
+    if let Does::Sends | Does::SendsParts | Does::Writes | Does::Connects = does {
         sends(me, fd, pc);
+    }
+    if let Does::Closes = does {
+        if can_send(fd) {
+            sends(me, fd, pc);
+        }
+        return at_once(me, real);
     }
     if me.signal_at == me.events {
         // The plan interrupts it here.
@@ -271,11 +215,30 @@ fn perform(
                 left -= filled;
             }
         }
-        Does::Polls => receive_everything(me, pc),
+        Does::Polls => channels::receive_everything(me, pc),
+        Does::Connects => received(me, fd, pc),
+        Does::TakesSignal if result > 0 => took(me, result as i32, pc),
+        // SAFETY: the call has put the number there.
+        Does::TakesSignalInto if result == 0 => took(me, unsafe { *(buffer as *const i32) }, pc),
         _ => {}
     }
     returned(me, pc);
     result
+}
+
+/// A signal was taken: whoever sent it has come so far.
+fn took(me: &mut Thread, signal: i32, pc: usize) {
+    if (1..=64).contains(&signal) {
+        channels::receive(me, signal as usize, pc);
+    }
+}
+
+/// Whether somebody may read at the other end of what a descriptor leads to.
+fn can_send(fd: usize) -> bool {
+    const ACCESS: usize = 3;
+    // SAFETY: a question about the descriptor.
+    let flags = unsafe { sys::call3(sys::SYS_FCNTL, fd, F_GETFL, 0) };
+    flags >= 0 && flags as usize & ACCESS != 0
 }
 
 /// Waits, without the token, until a read or a short write would not block; returns with it. `false` if a handler of a
@@ -315,32 +278,6 @@ fn returned(me: &mut Thread, pc: usize) {
     record::plain(me, op::BRANCH, 0, pc);
     // SAFETY: as above.
     unsafe { *sys::__errno_location() = error };
-}
-
-/// Receives what was sent on a channel and has not been received.
-fn receive(me: &mut Thread, at: usize, pc: usize) {
-    // SAFETY: the holder of the token; looked at anew each time, as others may run in between.
-    while let Channel { sent, received, .. } = unsafe { CHANNELS[at] }
-        && received < sent
-    {
-        sched::before(me, state::plain(op::RECEIVE, at, pc));
-        // SAFETY: as above.
-        let number = unsafe { CHANNELS[at].received };
-        // SAFETY: as above.
-        if number < unsafe { CHANNELS[at].sent } {
-            // SAFETY: as above.
-            unsafe { CHANNELS[at].received += 1 };
-            record::valued(me, op::RECEIVE, at, number, pc);
-        }
-    }
-}
-
-/// After a wait for any of several descriptors.
-fn receive_everything(me: &mut Thread, pc: usize) {
-    // SAFETY: the holder of the token.
-    for at in 0..unsafe { COUNT } {
-        receive(me, at, pc);
-    }
 }
 
 /// Functions that make channels; `$made` says where the new descriptors are.
@@ -388,7 +325,10 @@ calls! {
     eventfd_write(fd, value) b"eventfd_write\0" SendsParts;
     accept(fd, address, size) b"accept\0" Polls;
     accept4(fd, address, size, flags) b"accept4\0" Polls;
-    connect(fd, address, size) b"connect\0" Nothing;
+    connect(fd, address, size) b"connect\0" Connects;
+    listen(fd, backlog) b"listen\0" Closes;
+    close(fd) b"close\0" Closes;
+    shutdown(fd, how) b"shutdown\0" Closes;
     poll(fds, count, time) b"poll\0" Polls;
     ppoll(fds, count, time, mask) b"ppoll\0" Polls;
     select(count, reads, writes, errors, time) b"select\0" Polls;
@@ -398,9 +338,9 @@ calls! {
     eventfd_read(fd, value) b"eventfd_read\0" Polls;
     system(command) b"system\0" Nothing;
     pause() b"pause\0" Nothing;
-    sigwait(set, signal) b"sigwait\0" Nothing;
-    sigwaitinfo(set, information) b"sigwaitinfo\0" Nothing;
-    sigtimedwait(set, information, time) b"sigtimedwait\0" Nothing;
+    sigwait(set, signal) b"sigwait\0" TakesSignalInto;
+    sigwaitinfo(set, information) b"sigwaitinfo\0" TakesSignal;
+    sigtimedwait(set, information, time) b"sigtimedwait\0" TakesSignal;
     sigsuspend(set) b"sigsuspend\0" Nothing;
     flock(fd, operation) b"flock\0" Nothing;
     getline(line, size, file) b"getline\0" Nothing;
@@ -443,10 +383,37 @@ pub fn from_stream(file: usize, pc: usize, real: impl FnOnce() -> usize) -> usiz
         None => real(),
         Some(me) => {
             let result = plain_call(me, pc, || real() as isize);
+            if fd > 0 {
+                received(me, fd as usize, pc);
+            }
             state::leave(me);
             result as usize
         }
     }
+}
+
+/// Functions that write what a stream has gathered.
+macro_rules! flushes {
+    ($($name:ident $symbol:literal;)*) => {
+        $(
+            pub unsafe extern "C-unwind" fn $name(file: usize, pc: usize) -> i32 {
+                #[unsafe(link_section = "portent_real")]
+                static REAL: Real = Real::new($symbol);
+                let fd = if file == 0 { -1 } else { descriptor(file) };
+                if fd > 2 && let Some(me) = state::enter() {
+                    sends(me, fd as usize, pc);
+                    state::leave(me);
+                }
+                // SAFETY: the C library's function, with its own argument.
+                unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn(usize) -> i32>(REAL.required())(file) }
+            }
+        )*
+    };
+}
+
+flushes! {
+    fflush b"fflush\0";
+    fclose b"fclose\0";
 }
 
 /// The descriptor of a stream; negative if it has none.
@@ -480,6 +447,9 @@ entry! {
     accept(3) => accept;
     accept4(4) => accept4;
     connect(3) => connect;
+    listen(2) => listen;
+    close(1) => close;
+    shutdown(2) => shutdown;
     poll(3) => poll;
     ppoll(4) => ppoll;
     select(5) => select;
@@ -493,6 +463,8 @@ entry! {
     sigtimedwait(3) => sigtimedwait;
     sigsuspend(1) => sigsuspend;
     flock(2) => flock;
+    fflush(1) => fflush;
+    fclose(1) => fclose;
     getchar(0) => getchar;
     fgetc(1) => fgetc;
     getc(1) => getc;

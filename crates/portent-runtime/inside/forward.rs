@@ -40,7 +40,6 @@ forward! {
     sched_getaffinity "2.3.4";
     pthread_attr_getaffinity_np "2.32";
     pthread_getaffinity_np "2.32";
-    pthread_kill "2.34";
     glob "2.27";
     glob64 "2.27";
     fmemopen "2.22";

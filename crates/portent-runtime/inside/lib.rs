@@ -15,6 +15,7 @@
 //! | `Thread::inside` | | its own thread only: 1 while it is inside the runtime, so that nothing re-enters |
 //! | which blocks are allocated | [`blocks`] | everybody, a byte at a time |
 //! | freed blocks that are kept | [`quarantine`] | the holder of the token |
+//! | what was sent and received on pipes, sockets, signals | [`channels`] | the holder of the token |
 //! | objects of the program (mutexes, …) | the program's memory | read to see whether an operation is possible; changed only by the C library's own functions, called by the holder |
 //!
 //! ## Rules
@@ -46,6 +47,7 @@ mod atomics;
 mod blocking;
 mod blocks;
 mod c11;
+mod channels;
 mod condition;
 mod descriptors;
 mod entry;
@@ -70,3 +72,4 @@ mod state;
 mod sys;
 mod threads;
 mod throw;
+mod timers;

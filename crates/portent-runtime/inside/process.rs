@@ -4,7 +4,7 @@ use crate::entry::entry;
 use crate::log::{self, message, note, op};
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{answers, blocking, record, sched, sys, throw};
+use crate::{answers, blocking, channels, record, sched, sys, throw};
 
 /// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
 /// does not wait for.
@@ -161,11 +161,25 @@ pub unsafe fn prepare() {
 
 /// Also `vfork`: a child that shared our memory would write into our recording. Handlers of the program that run before
 /// and after are part of it and recorded.
-pub unsafe extern "C-unwind" fn fork(_pc: usize) -> i32 {
+pub unsafe extern "C-unwind" fn fork(pc: usize) -> i32 {
     #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"fork\0");
+    if let Some(me) = state::enter() {
+        channels::receive(me, channels::AT_FORK, pc);
+        state::leave(me);
+    }
     // SAFETY: the C library's function.
     made(unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() })
+}
+
+/// What `pthread_atfork` calls: its handlers run after it, whoever forks.
+pub unsafe extern "C-unwind" fn register_atfork(prepare: Ptr, parent: Ptr, child: Ptr, module: Ptr, pc: usize) -> i32 {
+    if let Some(me) = state::enter() {
+        channels::send(me, channels::AT_FORK, pc);
+        state::leave(me);
+    }
+    // SAFETY: the C library's function, with its own arguments.
+    unsafe { real::__register_atfork(prepare, parent, child, module) }
 }
 
 /// The same without handlers, which takes ours along.
@@ -361,6 +375,7 @@ entry! {
     _Exit(1) => exit_now_c99;
     abort(0) => abort;
     fork(0) => fork;
+    __register_atfork(4) => register_atfork;
     vfork(0) => fork;
     _Fork(0) => fork_bare;
     wait(1) => wait;

@@ -5,7 +5,8 @@
 //! has none (left), a policy does.
 //!
 //! Time is virtual where a thread waits for it: a sleep or a time-out happens when nothing else can, the earliest first,
-//! and the clocks that the program sees move on by as much ([`crate::answers`]). While a thread is away in a system call, the
+//! and the clocks that the program sees move on by as much ([`crate::answers`]). A plan may let it happen earlier, and
+//! policies that choose by chance or in turn do so now and then. While a thread is away in a system call, the
 //! others' time-outs take their real time. A wait whose time has really passed also ends when the others only spin: at once
 //! when one of them yields (a sleep, also when one has run for long), after a second in any case.
 //!

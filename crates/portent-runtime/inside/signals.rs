@@ -16,7 +16,7 @@ use crate::entry::entry;
 use crate::log::note;
 use crate::real::{self, Ptr};
 use crate::state::{self, Thread, UnreadWrite};
-use crate::{answers, record, sched, sys};
+use crate::{answers, channels, record, sched, sys};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const SIGNALS: usize = 65;
@@ -299,7 +299,7 @@ pub fn is_ours(at: usize) -> bool {
     }
 }
 
-/// Notes that a handler runs.
+/// Notes that a handler runs. It comes after whatever installed it, and after whoever sent the signal.
 fn announce(me: &mut Thread, signal: u64, waits: bool, foreign: bool) {
     // Not through `enter`: what the thread wrote last is recorded with its next event, and the handler's come after it.
     let before = std::mem::replace(&mut me.inside, 1);
@@ -307,6 +307,7 @@ fn announce(me: &mut Thread, signal: u64, waits: bool, foreign: bool) {
         record::read_back(me);
     }
     record::numbers(note::SIGNAL, &[signal, me.events, u64::from(waits) | u64::from(foreign) << 1]);
+    channels::receive_later(me, signal as usize, 0);
     me.inside = before;
 }
 
@@ -404,13 +405,29 @@ pub fn has_handlers() -> bool {
     unsafe { (0..SIGNALS).any(|signal| ASKED[signal].handler > 1 && !FAULTS.contains(&(signal as i32))) }
 }
 
-pub unsafe extern "C-unwind" fn sigaction(signal: i32, new: *const Action, old: *mut Action, _pc: usize) -> i32 {
+/// Before a signal is sent to this process, or made to be sent later.
+pub fn sends(signal: i32, pc: usize) {
+    if (1..SIGNALS as i32).contains(&signal)
+        && let Some(me) = state::enter()
+    {
+        channels::send(me, signal as usize, pc);
+        state::leave(me);
+    }
+}
+
+pub unsafe extern "C-unwind" fn sigaction(signal: i32, new: *const Action, old: *mut Action, pc: usize) -> i32 {
     if state::current().is_null() || !(1..SIGNALS as i32).contains(&signal) {
         // SAFETY: passed on.
         return unsafe { real::sigaction(signal, new as Ptr, old.cast()) };
     }
+    // SAFETY: the program's structure, which may be null.
+    if !new.is_null() && unsafe { (*new).handler } > 1 {
+        sends(signal, pc);
+    }
+    // Inside, so that structures are copied unseen. Handlers themselves may call this, and may come here in the runtime.
+    let me = state::enter();
     // SAFETY: the program's structures, which may be null.
-    unsafe {
+    let result = unsafe {
         let before = ASKED[signal as usize];
         let mut result = 0;
         if !new.is_null() && !FAULTS.contains(&signal) {
@@ -432,7 +449,11 @@ pub unsafe extern "C-unwind" fn sigaction(signal: i32, new: *const Action, old: 
             }
         }
         result
+    };
+    if let Some(me) = me {
+        state::leave(me);
     }
+    result
 }
 
 pub unsafe extern "C-unwind" fn signal(signal: i32, handler: usize, pc: usize) -> usize {
@@ -444,7 +465,49 @@ pub unsafe extern "C-unwind" fn signal(signal: i32, handler: usize, pc: usize) -
     if unsafe { sigaction(signal, &raw const new, &raw mut old, pc) } == 0 { old.handler } else { usize::MAX }
 }
 
+type SendTo = unsafe extern "C-unwind" fn(usize, i32, usize) -> i32;
+
+/// Functions that send a signal (argument 1) to somebody, who may be ourselves.
+macro_rules! senders {
+    ($($name:ident $real:expr;)*) => {
+        $(
+            pub unsafe extern "C-unwind" fn $name(to: usize, signal: i32, value: usize, pc: usize) -> i32 {
+                #[unsafe(link_section = "portent_real")]
+                static REAL: real::Real = $real;
+                sends(signal, pc);
+                // SAFETY: the C library's function, with its own arguments.
+                unsafe { std::mem::transmute::<Ptr, SendTo>(REAL.required())(to, signal, value) }
+            }
+        )*
+    };
+}
+
+senders! {
+    pthread_kill_to real::Real::versioned(b"pthread_kill\0", b"GLIBC_2.34\0");
+    pthread_sigqueue real::Real::new(b"pthread_sigqueue\0");
+}
+
+pub unsafe extern "C-unwind" fn pthread_kill(to: usize, signal: i32, pc: usize) -> i32 {
+    // SAFETY: passed on; it takes no value.
+    unsafe { pthread_kill_to(to, signal, 0, pc) }
+}
+
+/// To a process, by the number that the program knows.
+pub unsafe extern "C-unwind" fn sigqueue(to: i32, signal: i32, value: usize, pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
+    static REAL: real::Real = real::Real::new(b"sigqueue\0");
+    let real = crate::process::real_number(to);
+    if real == sys::getpid() as i32 {
+        sends(signal, pc);
+    }
+    // SAFETY: the C library's function, with its own arguments.
+    unsafe { std::mem::transmute::<Ptr, SendTo>(REAL.required())(real as usize, signal, value) }
+}
+
 entry! {
+    pthread_kill(2) => pthread_kill;
+    pthread_sigqueue(3) => pthread_sigqueue;
+    sigqueue(3) => sigqueue;
     sigaction(3) => sigaction;
     signal(2) => signal;
 }

@@ -37,11 +37,13 @@ impl Scheduler {
             }
             if !self.possible(one, &one.pending) {
                 // Its time may have come while the others only spin.
+                let skipped = self.skipped;
                 let late = |now: &mut Option<i64>| {
-                    *now.get_or_insert_with(|| answers::now_with(self.skipped)) - one.pending.deadline
+                    *now.get_or_insert_with(|| answers::now_with(skipped)) - one.pending.deadline
                 };
                 let at_once = yields || (self.policy == policy::STAY && one.pending.wait == Wait::Sleep);
-                if one.pending.deadline == 0 || late(&mut now) < if at_once { 0 } else { LONG } {
+                let due = |now: &mut Option<i64>| late(now) >= if at_once { 0 } else { LONG };
+                if one.pending.deadline == 0 || !(self.ends_early(one) || due(&mut now)) {
                     continue;
                 }
             }
@@ -78,6 +80,20 @@ impl Scheduler {
             self.exit_events = self.exit_events.saturating_sub(span);
         }
         Some(chosen.id)
+    }
+
+    /// Whether a wait that time ends is over before the others are done. By default it is not; but nothing says how fast the
+    /// others are, so all other policies try it now and then: seldom, so that whoever polls does not keep them from going on,
+    /// and time-outs more seldom than sleeps, as programs are made to go on after a sleep.
+    fn ends_early(&mut self, who: &Thread) -> bool {
+        let one_in = match (self.policy, who.pending.wait) {
+            (policy::STAY, _) => return false,
+            // It is asked seldom.
+            (policy::ROUND_ROBIN, Wait::Sleep) => 2,
+            (policy::ROUND_ROBIN, _) | (_, Wait::Sleep) => 8,
+            _ => 64,
+        };
+        self.draw().is_multiple_of(one_in)
     }
 
     /// The earliest of the waits that time ends; the virtual clocks move on to it.

@@ -124,6 +124,22 @@ fn a_schedule_that_cannot_be_followed_is_pointed_out() {
     assert!(finished.out().contains("bug_abba.c:"), "it should say where\n{}", finished.describe());
 }
 
+/// Wherever the schedule ends and the program goes its own way: what the plan served does not come again, and what it did
+/// not get to is not lost.
+#[test]
+fn signals_of_the_program_itself_are_handled_once() {
+    if left_out("signals handled once") {
+        return;
+    }
+    for length in (1..60).step_by(4) {
+        let forced = Forced::new("signal_self.c", |trace| {
+            // The first so many events of the recorded run.
+            trace.events.iter().take(length).map(|event| format!("T{} 1\n", event.thread.index())).collect()
+        });
+        forced.prints("handled 3 of 3", 1);
+    }
+}
+
 #[test]
 fn a_race_behind_a_semaphore_is_confirmed() {
     if left_out("race behind a semaphore") {

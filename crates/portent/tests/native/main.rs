@@ -6,6 +6,7 @@ mod cc;
 mod check;
 mod demo;
 mod forced;
+mod order;
 mod output;
 mod stacks;
 mod survives;

@@ -1,0 +1,84 @@
+//! What the system orders, and what it does not: messages and signals do, sleeps and time-outs do not.
+
+use crate::{PORTENT, build, left_out};
+use portent_testing::command::{Finished, LIMIT, NOTHING, run};
+use portent_testing::parallel::each;
+use portent_testing::programs::{Builder, Program};
+use portent_testing::scratch::Scratch;
+use std::path::Path;
+
+/// What orders main and the other thread of `order_edges`.
+const EDGES: [&str; 16] = [
+    "pipe",
+    "socketpair",
+    "readers",
+    "close",
+    "stream",
+    "eventfd",
+    "connect",
+    "listen",
+    "sigaction",
+    "kill",
+    "pthread_kill",
+    "sigqueue",
+    "setitimer",
+    "timer",
+    "sigwait",
+    "atfork",
+];
+
+fn portent(words: &[&str], binary: &Path, arguments: &[&str], scratch: &Scratch) -> Finished {
+    let mut command = PORTENT.command();
+    command.args(words).arg("--").arg(binary).args(arguments);
+    run(&mut command, scratch.directory(), NOTHING, LIMIT)
+}
+
+#[test]
+fn what_only_the_system_orders_does_not_race_and_its_racy_twin_does() {
+    if left_out("order by the system") {
+        return;
+    }
+    let built = build(&Program::named("special/order_edges.c"), Builder::Portent).unwrap();
+    each(
+        &EDGES,
+        |edge| (*edge).to_owned(),
+        |edge| {
+            let scratch = Scratch::new();
+            let ordered = portent(&["check", "--kind", "race"], &built.binary, &[edge], &scratch);
+            let racy = portent(&["check", "--kind", "race"], &built.binary, &[edge, "race"], &scratch);
+            if !ordered.exited_with(0) || !ordered.out().starts_with("done\n") {
+                return Err(format!("there is no race\n{}", ordered.describe()));
+            }
+            let found = racy.exited_with(1) && racy.out().contains("data race on data");
+            if found { Ok(()) } else { Err(format!("there is a race\n{}", racy.describe())) }
+        },
+    );
+}
+
+#[test]
+fn a_sleep_and_a_time_out_may_be_over_before_the_others_are_done() {
+    if left_out("early sleepers") {
+        return;
+    }
+    let built = build(&Program::named("special/bug_sleep.c"), Builder::Portent).unwrap();
+    let scratch = Scratch::new();
+    for how in ["sleep", "wait"] {
+        let usual = portent(&["record"], &built.binary, &[how], &scratch);
+        assert!(usual.exited_with(0), "by default, time passes when nothing else happens\n{}", usual.describe());
+        for policy in ["random", "pct", "rr"] {
+            let failing = (1..=40).find(|seed: &u32| {
+                let seed = seed.to_string();
+                let words = ["record", "-o", "run.portent", "--sched", policy, "--seed", &seed];
+                let finished = portent(&words, &built.binary, &[how], &scratch);
+                assert!(finished.exited_with(0) || finished.exited_with(7), "{}", finished.describe());
+                finished.exited_with(7)
+            });
+            assert!(failing.is_some(), "{how} never ended early under --sched {policy}");
+            // The run that failed is repeated as it was.
+            let mut command = PORTENT.command();
+            let replayed = run(command.args(["replay", "run.portent"]), scratch.directory(), NOTHING, LIMIT);
+            assert!(replayed.exited_with(0), "{how} under --sched {policy}\n{}", replayed.describe());
+            assert!(replayed.out().starts_with("too early\n"), "{}", replayed.describe());
+        }
+    }
+}
