@@ -7,6 +7,7 @@ mod check;
 mod demo;
 mod forced;
 mod survives;
+mod twins;
 
 use check::{natively, record_and_replay};
 use portent_testing::command::Portent;
