@@ -40,11 +40,19 @@ private:
     std::thread thread_;
 };
 
+// What the window shows of a page: its first line, and that not too long.
+static std::string headline(const std::string &text)
+{
+    const std::size_t most = 40;
+    const std::string line = text.substr(0, text.find('\n'));
+    return line.size() <= most ? line : line.substr(0, most - 3) + "...";
+}
+
 int main()
 {
     Fetch news("example.org/news");
     const std::string text = news.answer(std::chrono::milliseconds(400));
-    std::fprintf(stderr, "%s\n", text.c_str());
+    std::fprintf(stderr, "%s\n", headline(text).c_str());
     const bool good = text == "example.org.news" || text == "still loading";
     std::puts(good ? "page shown" : "garbage shown");
     return good ? 0 : 1;

@@ -23,19 +23,31 @@ private:
     std::promise<std::string> result_;
 };
 
-static std::string download(const std::string &mirror, const std::string &file)
-{
-    return file + " (" + std::to_string(mirror.size() + file.size()) + " bytes)";
-}
+// A server that has the files of a release.
+class Mirror {
+public:
+    explicit Mirror(std::string host) : host_(std::move(host)) {}
+
+    const std::string &host() const { return host_; }
+
+    std::string download(const std::string &file) const
+    {
+        return file + " (" + std::to_string(host_.size() + file.size()) + " bytes)";
+    }
+
+private:
+    const std::string host_;
+};
 
 int main()
 {
-    FirstAnswer answer;
+    const std::vector<Mirror> mirrors{Mirror("eu.mirror.example"), Mirror("us.mirror.example")};
     const std::string file = "release.tar";
+    FirstAnswer answer;
 
     std::vector<std::thread> threads;
-    for (const char *mirror : {"eu.mirror.example", "us.mirror.example"})
-        threads.emplace_back([&answer, &file, mirror] { answer.offer(mirror, download(mirror, file)); }); // BUG
+    for (const Mirror &mirror : mirrors)
+        threads.emplace_back([&answer, &file, &mirror] { answer.offer(mirror.host(), mirror.download(file)); }); // BUG
 
     const std::string text = answer.get();
     for (auto &thread : threads)

@@ -16,6 +16,7 @@ public:
         thread_ = std::thread([this] { run(); });
     }
 
+    // To be asked by whoever has called start().
     bool all_indexed() const { return indexed_.load() == files_.size(); }
 
     std::size_t stop()
@@ -55,8 +56,9 @@ int main()
     Indexer indexer;
     indexer.start({"README", "main.cpp", "util.cpp"});
 
-    while (!indexer.all_indexed())
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    do
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    while (!indexer.all_indexed());
 
     const std::size_t words = indexer.stop();
     std::printf("%zu words\n", words);

@@ -28,6 +28,12 @@ static void scan_all(Iterator first, Iterator last, const std::string &word, std
         scan(*first, word, matches);
 }
 
+static void print(const std::vector<Match> &matches)
+{
+    for (const Match &match : matches)
+        std::printf("%s:%zu\n", match.file.c_str(), match.offset);
+}
+
 int main()
 {
     const std::vector<File> files{
@@ -51,7 +57,6 @@ int main()
     std::sort(matches.begin(), matches.end(), [](const Match &a, const Match &b) {
         return a.file != b.file ? a.file < b.file : a.offset < b.offset;
     });
-    for (const Match &match : matches)
-        std::printf("%s:%zu\n", match.file.c_str(), match.offset);
+    print(matches);
     return matches.size() == 4 ? 0 : 1;
 }

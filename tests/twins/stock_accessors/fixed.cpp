@@ -8,6 +8,9 @@ class Item {
 public:
     Item(std::string name, int stock) : name_(std::move(name)), stock_(stock) {}
 
+    Item(const Item &) = delete;
+    Item &operator=(const Item &) = delete;
+
     const std::string &name() const { return name_; }
 
     int stock() const
@@ -51,6 +54,10 @@ int main()
     first.join();
     second.join();
 
+    // Fewer than that, and the purchasing department has to be told.
+    const int reorder_below = 10;
     std::printf("%s: %d left\n", mugs.name().c_str(), mugs.stock());
+    if (mugs.stock() < reorder_below)
+        std::puts("reorder");
     return 0;
 }
