@@ -10,6 +10,7 @@
 //! | [`command`] | a command with a time limit, and what came of it |
 //! | [`modules`] | which modules of a crate name which, and cycles among them |
 //! | [`programs`] | the C and C++ programs of `tests/programs`, what is expected of them, and building them once |
+//! | [`twins`] | the pairs of `tests/twins`: a program with a bug, and what must be said of it; the same program without |
 //!
 //! Everything panics on failure: a test has nobody else to tell.
 
@@ -23,6 +24,7 @@ pub mod parallel;
 pub mod programs;
 pub mod scratch;
 pub mod traces;
+pub mod twins;
 
 use std::path::PathBuf;
 
