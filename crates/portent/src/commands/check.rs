@@ -55,7 +55,7 @@ pub(crate) fn check(
 ) -> Result<(Report, Exploration), Failure> {
     let kinds = &options.search.kinds;
     let settings =
-        Settings { input: words, kinds: kinds.clone(), sources: reports::sources(sources, path), replay: None };
+        Settings { input: words, kinds: kinds.clone(), sources: reports::sources(sources, path), ..Settings::default() };
     let mut screen = Screen { path, kinds, bar: None, failed: Vec::new(), ended_by: Vec::new() };
     let mut exploration = portent_explore::explore(program, options, &INTERRUPTED, &mut screen)?;
     let mut report = Report::new(settings);
