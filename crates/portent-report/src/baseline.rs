@@ -10,7 +10,7 @@ pub enum BadBaseline {
     #[error("not JSON: {0}; expected a report written by --json")]
     Json(#[from] serde_json::Error),
     /// JSON, but something else.
-    #[error("{0}; expected a report written by --json, with \"schema\": 1 and \"findings\"")]
+    #[error("{0}; expected a report written by --json, with \"schema\": 1 or 2 and \"findings\"")]
     Other(String),
 }
 
@@ -25,7 +25,7 @@ impl Baseline {
     pub fn parse(text: &str) -> Result<Baseline, BadBaseline> {
         let document: Value = serde_json::from_str(text)?;
         match document.get("schema") {
-            Some(schema) if schema.as_u64() == Some(1) => {}
+            Some(schema) if matches!(schema.as_u64(), Some(1 | 2)) => {}
             Some(schema) => return Err(BadBaseline::Other(format!("its schema is {schema}"))),
             None => return Err(BadBaseline::Other("it has no schema".into())),
         }
@@ -55,9 +55,11 @@ mod tests {
 
     #[test]
     fn findings_and_what_was_known_before_count() {
-        let text = r#"{"schema": 1, "findings": [{"id": "race-1"}], "known": ["race-2"]}"#;
-        let baseline = Baseline::parse(text).unwrap();
-        assert!(baseline.knows("race-1") && baseline.knows("race-2") && !baseline.knows("race-3"));
+        for schema in [1, 2] {
+            let text = format!(r#"{{"schema": {schema}, "findings": [{{"id": "race-1"}}], "known": ["race-2"]}}"#);
+            let baseline = Baseline::parse(&text).unwrap();
+            assert!(baseline.knows("race-1") && baseline.knows("race-2") && !baseline.knows("race-3"));
+        }
     }
 
     #[test]
@@ -65,7 +67,7 @@ mod tests {
         let said = |text: &str| Baseline::parse(text).unwrap_err().to_string();
         assert!(said("hello").starts_with("not JSON: "));
         assert!(said("{}").starts_with("it has no schema; expected a report written by --json"));
-        assert!(said(r#"{"schema": 2}"#).starts_with("its schema is 2"));
+        assert!(said(r#"{"schema": 3}"#).starts_with("its schema is 3"));
         assert!(said(r#"{"schema": 1}"#).starts_with("it has no list of findings"));
         assert!(said(r#"{"schema": 1, "findings": [{}]}"#).starts_with("finding 0 has no id"));
     }

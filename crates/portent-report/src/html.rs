@@ -1,7 +1,7 @@
 //! Findings as one HTML page that needs nothing else: style, script and data are inside it, and it loads nothing.
 //!
-//! The page shows the findings with filters, and for each the two orders in lanes, one per thread. Long stretches without
-//! events that matter are folded. Data is bounded: beyond 400,000 events or 2,000,000 places in orders,
+//! The page shows the findings with filters, observations folded below the failures, and for each the two orders (of a
+//! failure, the run that failed) in lanes, one per thread. Long stretches without events that matter are folded. Data is bounded: beyond 400,000 events or 2,000,000 places in orders,
 //! later findings carry only the events that matter, and the page says so.
 
 mod data;

@@ -1,4 +1,7 @@
-//! Findings as JSON, schema 1 (docs/src/reference/findings.schema.json). A field is added, never changed, without a new schema number.
+//! Findings as JSON, schema 2 (docs/src/reference/findings.schema.json). A field is added, never changed, without a new schema number.
+//!
+//! Schema 2 is schema 1 and more: what has no level there is a failure or an observation here, failures have stacks and the
+//! operation that decides. Findings stand in the order of the text: failures first.
 
 use crate::report::{Report, Sourced, Spot, Story, Verdict};
 use crate::words::escaped_json;
@@ -13,6 +16,11 @@ struct Document<'a> {
     trace: TraceJson,
     findings: Vec<FindingJson<'a>>,
     incomplete: Vec<IncompleteJson<'a>>,
+    /// How much of what the program can do was run; left out where it was not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explored: Option<ExploredJson<'a>>,
+    /// What was not covered, in sentences.
+    scope: &'a [String],
     /// Why the search stopped before its end; `null` if it did not.
     partial: Option<&'static str>,
     /// For each read location, where its values may come from.
@@ -41,8 +49,18 @@ struct TraceJson {
 }
 
 #[derive(Serialize)]
+struct ExploredJson<'a> {
+    runs: u64,
+    behaviours: u64,
+    complete: bool,
+    left: u64,
+    assumptions: &'a [String],
+}
+
+#[derive(Serialize)]
 struct FindingJson<'a> {
     id: &'a str,
+    level: &'static str,
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     form: Option<&'static str>,
@@ -61,8 +79,19 @@ struct FindingJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     round: Option<u32>,
     why: &'a str,
+    /// Of failures: what the program said, or what there is to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decisive: Option<DecidedJson<'a>>,
     tsan: &'static str,
     places: Vec<PlaceJson<'a>>,
+    /// The call stack of each place, where some are known: in the order of `places`, innermost frame first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stacks: Vec<Vec<FrameJson<'a>>>,
+    /// Of failures: the end of what the failing run wrote to standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stderr: Option<&'a str>,
     witness: Option<WitnessJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<ReplayJson<'a>>,
@@ -70,6 +99,23 @@ struct FindingJson<'a> {
     property: Option<ViolatedJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     other_branch: Option<BranchJson<'a>>,
+}
+
+/// The operation that decides between failing and passing, and its two outcomes.
+#[derive(Serialize)]
+struct DecidedJson<'a> {
+    operation: PlaceJson<'a>,
+    because: Option<PlaceJson<'a>>,
+    fails: &'a str,
+    passes: &'a str,
+}
+
+#[derive(Serialize)]
+struct FrameJson<'a> {
+    function: &'a str,
+    file: &'a str,
+    line: Option<u32>,
+    user: bool,
 }
 
 /// A branch that must go the other way. Events of its other side have numbers from the end of the trace on.
@@ -153,6 +199,9 @@ struct ReplayJson<'a> {
     hits: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     diverged: Option<&'a str>,
+    /// Why it was not seen, where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     showed: Option<&'a str>,
 }
@@ -182,7 +231,7 @@ struct MayReadJson<'a> {
 /// The whole document, with a line end.
 pub fn document(report: &Report) -> Result<String, serde_json::Error> {
     let document = Document {
-        schema: 1,
+        schema: 2,
         trace: TraceJson {
             events: report.size.events,
             threads: report.size.threads,
@@ -191,6 +240,14 @@ pub fn document(report: &Report) -> Result<String, serde_json::Error> {
         },
         findings: report.stories.iter().map(|story| finding(&report.runs[story.run].trace, story)).collect(),
         incomplete: report.incomplete.iter().map(|(model, entry)| incomplete(*model, entry)).collect(),
+        explored: report.explored.as_ref().map(|explored| ExploredJson {
+            runs: explored.runs,
+            behaviours: explored.behaviours,
+            complete: explored.complete,
+            left: explored.left,
+            assumptions: &explored.assumptions,
+        }),
+        scope: &report.scope,
         partial: report.partial.map(|why| why.name()),
         reads_from: report.reads_from.iter().map(may_read).collect(),
         properties: report.properties.iter().map(property).collect(),
@@ -203,15 +260,24 @@ pub fn document(report: &Report) -> Result<String, serde_json::Error> {
 
 fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
     let finding = &story.finding;
+    let failure = finding.bug.failure();
+    let frames = |spot: &'a Spot| {
+        spot.stack
+            .iter()
+            .map(|frame| FrameJson { function: &frame.function, file: &frame.file, line: frame.line, user: frame.user })
+            .collect()
+    };
+    let has_stacks = story.places.iter().any(|spot| !spot.stack.is_empty());
     FindingJson {
         id: &finding.id,
+        level: story.level.name(),
         kind: finding.kind().name(),
         form: match &finding.bug {
-            Bug::Deadlock(_) => Some(finding.bug.form().name()),
+            Bug::Deadlock(_) | Bug::Failure(_) => Some(finding.bug.form().name()),
             _ => None,
         },
         verdict: story.verdict.name(),
-        model: finding.model.map_or("hb", Model::name),
+        model: model(story),
         object: &finding.object,
         allocated: story.allocated.as_deref(),
         instances: finding.instances,
@@ -221,6 +287,15 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
         pattern: finding.bug.pattern().map(|pattern| pattern.name()),
         round: story.round,
         why: &story.why,
+        message: failure.map(|failure| failure.message.as_str()),
+        decisive: story.decided.as_ref().map(|decided| DecidedJson {
+            operation: place(&decided.operation),
+            because: decided.because.as_ref().map(place),
+            fails: &decided.fails,
+            passes: &decided.passes,
+        }),
+        stacks: if has_stacks { story.places.iter().map(frames).collect() } else { Vec::new() },
+        stderr: failure.map(|failure| failure.stderr.as_str()),
         tsan: story.tsan.name(),
         places: story.places.iter().map(place).collect(),
         witness: finding.witness.as_ref().map(|witness| WitnessJson {
@@ -235,6 +310,11 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
                 Verdict::Unconfirmed(why) => why.as_deref(),
                 _ => replayed.diverged.as_deref(),
             },
+            why: match &story.verdict {
+                _ if replayed.hits > 0 => None,
+                Verdict::Unconfirmed(Some(why)) => Some(why),
+                _ => replayed.diverged.as_deref().or(Some(NOT_SEEN)),
+            },
             showed: replayed.showed.as_deref(),
         }),
         property: finding.bug.violated().map(|violated| ViolatedJson {
@@ -245,6 +325,17 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
             assumes: &violated.assumes,
         }),
         other_branch: finding.other_branch.as_ref().map(|other| branch(trace, other)),
+    }
+}
+
+/// What there is to say of replays that followed the schedule and did not show it.
+const NOT_SEEN: &str = "the schedule was followed, and it did not show";
+
+/// In which model it was found: failures are seen, not predicted.
+pub(crate) fn model(story: &Story) -> &'static str {
+    match story.finding.bug {
+        Bug::Failure(_) => "none",
+        _ => story.finding.model.map_or("hb", Model::name),
     }
 }
 

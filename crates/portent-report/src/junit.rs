@@ -1,8 +1,10 @@
-//! Findings as JUnit XML, for CI systems that show test results: a suite per kind, a failed case per finding.
+//! Findings as JUnit XML, for CI systems that show test results: a suite per kind, a failed case per failure.
 //!
-//! A kind without findings is one case that passed; what was not examined or not decided is a skipped case.
+//! An observation is a case that passed, with what there is to say as its output. A kind without findings is one case that passed; what was not examined or not decided is a skipped case.
 
-use crate::report::{Report, Story};
+use crate::level::Level;
+use crate::report::{Report, Story, Verdict};
+use crate::{deciding, place};
 use portent_predict::BugKind;
 
 /// The whole document, with a line end.
@@ -30,13 +32,20 @@ fn suite(report: &Report, kind: BugKind) -> (String, [usize; 3]) {
     let name = kind.name();
     let mut cases = String::new();
     for story in &stories {
+        let said = match story.level {
+            Level::Failure => format!(
+                "<failure message=\"{}\" type=\"{}\">{}</failure>",
+                attribute(&message(report, story)),
+                attribute(story.verdict.name()),
+                content(&body(report, story))
+            ),
+            // Worth knowing, but nothing that fails.
+            Level::Observation => format!("<system-out>{}</system-out>", content(&body(report, story))),
+        };
         cases.push_str(&format!(
-            "    <testcase classname=\"portent.{name}\" name=\"{}\"{}>\n      <failure message=\"{}\" type=\"{}\">{}</failure>\n    </testcase>\n",
-            attribute(&format!("{} {}", story.finding.id, story.headline())),
+            "    <testcase classname=\"portent.{name}\" name=\"{}\"{}>\n      {said}\n    </testcase>\n",
+            attribute(&format!("{} {}", story.finding.id, headline(report, story))),
             file_and_line(report, story),
-            attribute(&story.why),
-            attribute(story.verdict.name()),
-            content(&body(story))
         ));
     }
     let mut skipped = 0;
@@ -53,32 +62,53 @@ fn suite(report: &Report, kind: BugKind) -> (String, [usize; 3]) {
         cases.push_str(&format!("    <testcase classname=\"portent.{name}\" name=\"no {name} found\"/>\n"));
     }
     let tests = (stories.len() + skipped).max(1);
-    let counts = [tests, stories.len(), skipped];
+    let failures = stories.iter().filter(|story| story.level == Level::Failure).count();
     let text = format!(
-        "  <testsuite name=\"portent.{name}\" tests=\"{tests}\" failures=\"{}\" errors=\"0\" skipped=\"{skipped}\">\n{cases}  </testsuite>\n",
-        stories.len()
+        "  <testsuite name=\"portent.{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n{cases}  </testsuite>\n",
     );
-    (text, counts)
+    (text, [tests, failures, skipped])
+}
+
+/// What and where, in a line.
+fn headline(report: &Report, story: &Story) -> String {
+    match story.lines(&report.settings.sources) {
+        lines if lines.is_empty() => story.what(),
+        lines => format!("{} ({})", story.what(), lines.join(", ")),
+    }
+}
+
+/// What happened, and what decided.
+fn message(report: &Report, story: &Story) -> String {
+    match &story.decided {
+        Some(decided) => format!("{} Decisive: {}", story.why, decided.sentence(&report.settings.sources)),
+        None => story.why.clone(),
+    }
 }
 
 fn file_and_line(report: &Report, story: &Story) -> String {
-    let at = story.places.iter().filter_map(|place| place.at.as_ref()).find(|at| at.file.is_some());
-    let Some((Some(file), Some(line))) = at.map(|at| (at.file.as_deref(), at.line)) else { return String::new() };
-    format!(" file=\"{}\" line=\"{line}\"", attribute(&report.settings.sources.relative(file)))
+    let at = story.places.iter().filter_map(place::of_spot).find(|at| at.file.is_some());
+    let Some((Some(file), Some(line))) = at.map(|at| (at.file, at.line)) else { return String::new() };
+    format!(" file=\"{}\" line=\"{line}\"", attribute(&report.settings.sources.relative(&file)))
 }
 
 /// The story in lines.
-fn body(story: &Story) -> String {
-    let mut text = format!("{} ({})\n", story.headline(), story.verdict.name());
-    for place in &story.places {
-        let who = place.thread.as_deref().map_or_else(String::new, |thread| format!(" {thread}"));
-        let at = place.at.as_ref().map_or_else(String::new, |at| {
-            let function = at.function.as_deref().map_or_else(String::new, |f| format!(" in {f}"));
-            format!(" at {}{function}", at.text)
-        });
-        text.push_str(&format!("{}:{who} {} {}{at}\n", place.role.name(), place.op, place.object));
+fn body(report: &Report, story: &Story) -> String {
+    let mut text = format!("{} ({})\n", headline(report, story), story.verdict.name());
+    for spot in &story.places {
+        let who = spot.thread.as_deref().map_or_else(String::new, |thread| format!(" {thread}"));
+        let at = deciding::at(&report.settings.sources, spot);
+        text.push_str(&format!("{}:{who} {} {}{at}\n", spot.role.name(), spot.op, spot.object));
+        for (at, frame) in spot.stack.iter().enumerate() {
+            text.push_str(&format!("  #{at} {}\n", place::full(&report.settings.sources, &place::of_frame(frame))));
+        }
     }
-    text.push_str(&format!("{}\n", story.why));
+    text.push_str(&format!("{}\n", message(report, story)));
+    if let Verdict::Unconfirmed(Some(why)) = &story.verdict {
+        text.push_str(&format!("not seen in replays: {why}\n"));
+    }
+    if let Some(failure) = story.finding.bug.failure().filter(|failure| !failure.stderr.is_empty()) {
+        text.push_str(&format!("standard error:\n{}\n", failure.stderr.trim_end()));
+    }
     if let Some(command) = &story.command {
         text.push_str(&format!("replay: {command}\n"));
     }

@@ -23,11 +23,14 @@
 
 pub mod baseline;
 mod circumstances;
+mod deciding;
 pub mod html;
 pub mod json;
 pub mod junit;
+mod level;
 mod lookup;
 mod moments;
+mod place;
 mod relevance;
 mod report;
 pub mod sarif;
@@ -39,7 +42,11 @@ mod tsan;
 mod why;
 pub mod words;
 
+pub use deciding::Decided;
+pub use level::Level;
 pub use moments::{Moment, Orders};
 pub use relevance::Relevance;
-pub use report::{At, Extras, Replayed, Report, Settings, Sourced, Spot, Story, TraceSize, Tsan, Verdict, Withheld};
+pub use report::{
+    At, Explored, Extras, Replayed, Report, Settings, Sourced, Spot, Story, TraceSize, Tsan, Verdict, Withheld,
+};
 pub use scene::State;

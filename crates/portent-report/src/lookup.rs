@@ -1,7 +1,7 @@
 //! Finding one's way in a trace: which events a finding means, and what each thread did in which order.
 
 use portent_predict::{Bug, Deadlock, Finding, Place, Role};
-use portent_trace::{EventId, Meaning, ObjectClass, Op, ThreadId, Trace};
+use portent_trace::{EventId, Meaning, Mode, ObjectClass, Op, Reach, ThreadId, Trace};
 
 /// The event of a place, if it is one of the recorded run.
 pub(crate) fn recorded(place: &Place) -> Option<EventId> {
@@ -15,31 +15,73 @@ pub(crate) fn goal_events(trace: &Trace, finding: &Finding) -> Vec<(Role, EventI
     if let Bug::Deadlock(Deadlock::LostWakeup { pairing, .. }) = finding.bug {
         events.push((Role::Waiting, trace.pairings()[pairing.index()].sleep));
     }
+    if let Some(deciding) = finding.bug.failure().and_then(|failure| failure.decisive.as_ref()) {
+        let decisive = [(Role::Decisive, Some(&deciding.operation)), (Role::Because, deciding.because.as_ref())];
+        events.extend(decisive.into_iter().filter_map(|(role, place)| Some((role, place?.kernel?))));
+    }
     events
 }
 
-/// What an event does, for readers: forks and joins by their names.
-pub(crate) fn action(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
-    let op = trace.op(event);
-    let object = match op {
+/// What an event is done to, for readers; forks and joins name the thread.
+fn object(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
+    match trace.op(event) {
         Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => trace.variable_name(x).into_owned(),
         Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).to_owned(),
         Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).to_owned(),
         Op::Begin(b) | Op::End(b) => trace.names().block(b).to_owned(),
         Op::Branch => String::new(),
-        Op::Send(_) | Op::Receive(_) => {
-            let Passage { verb, object } = lookup.passage(trace, event);
-            return format!("{verb} {object}").trim_end().to_owned();
-        }
-    };
-    let name = match op {
+        Op::Send(_) | Op::Receive(_) => lookup.passage(trace, event).object.to_owned(),
+    }
+}
+
+/// What an event does, for readers: forks and joins by their names.
+pub(crate) fn action(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
+    let name = match trace.op(event) {
+        Op::Send(_) | Op::Receive(_) => lookup.passage(trace, event).verb,
         Op::Sleep(_) => "sleep on",
         Op::Busy(..) => "fail to lock",
         Op::Begin(_) => "begin block",
         Op::End(_) => "end block",
         op => op.name(),
     };
-    format!("{name} {object}").trim_end().to_owned()
+    format!("{name} {}", object(trace, lookup, event)).trim_end().to_owned()
+}
+
+/// The same as what its thread does, in words that programmers use of it.
+pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
+    let verb = match trace.op(event) {
+        Op::Read(..) => "reads",
+        Op::Write(..) => "writes",
+        Op::Update(..) => "updates",
+        Op::Acquire(_, Mode::Shared) => "locks (shared)",
+        Op::Acquire(..) => "locks",
+        Op::Release(..) => "unlocks",
+        Op::Busy(..) => "fails to lock",
+        Op::Sleep(_) => "sleeps on",
+        Op::Notify(_, Reach::One) => "notifies",
+        Op::Notify(_, Reach::All) => "notifies all of",
+        Op::Wake(_) => "wakes from",
+        Op::Begin(_) => "enters",
+        Op::End(_) => "leaves",
+        Op::Branch => "branches",
+        Op::Send(_) | Op::Receive(_) => match lookup.passage(trace, event).verb {
+            "fork" => "starts",
+            "join" => "joins",
+            START => "starts to run",
+            END => "ends",
+            "signal" => "signals",
+            "pass" => "passes",
+            "post" => "posts",
+            "fail to pass" => "fails to pass",
+            "count down" => "counts down",
+            "arrive at" => "arrives at",
+            "leave" => "leaves",
+            "end once" => "ends the once of",
+            "pass once" => "passes the once of",
+            other => other,
+        },
+    };
+    format!("{verb} {}", object(trace, lookup, event)).trim_end().to_owned()
 }
 
 /// What sending or receiving an ordering token is to the user.
@@ -145,6 +187,8 @@ mod tests {
         let lookup = Lookup::new(&trace);
         let said: Vec<String> = (0..trace.len()).map(|i| action(&trace, &lookup, EventId::new(i))).collect();
         assert_eq!(said, ["fork A", "start", "write x", "signal", "pass", "end", "join A"]);
+        let deeds: Vec<String> = (0..trace.len()).map(|i| deed(&trace, &lookup, EventId::new(i))).collect();
+        assert_eq!(deeds, ["starts A", "starts to run", "writes x", "signals", "passes", "ends", "joins A"]);
         let text = "m|fork(A)|1\nA|call(f)|2\nA|w(x)|3\n";
         let trace = Trace::from_std(text).unwrap();
         let lookup = Lookup::new(&trace);

@@ -1,6 +1,7 @@
 //! The two orders of a finding cut down to the moments that matter, in words.
 
-use crate::lookup::action;
+use crate::lookup::{action, deed};
+use crate::place;
 use crate::relevance::Relevance;
 use crate::report::{At, Report, Story, ToldTrace};
 use crate::scene::{Scene, Sequence, State};
@@ -15,6 +16,8 @@ pub struct Moment {
     pub number: u32,
     /// What is done to what.
     pub what: String,
+    /// The same in a sentence about the thread, in words that programmers use.
+    pub deed: String,
     /// The value read or written in this order, where it is known.
     pub value: Option<i64>,
     /// Where in the source.
@@ -104,10 +107,12 @@ impl Cut<'_> {
             self.folded += u64::from(performed && first_part);
             return;
         };
-        let what = match (state, told.op) {
-            (State::Waits, Op::Acquire(lock, _)) => format!("waits for {}", trace.names().lock(lock)),
-            (State::Never, Op::Wake(condition)) => format!("never wakes from {}", trace.names().condition(condition)),
-            _ => action(trace, &self.run.lookup, event),
+        let (what, deed) = match (state, told.op) {
+            (State::Waits, Op::Acquire(lock, _)) => twice(format!("waits for {}", trace.names().lock(lock))),
+            (State::Never, Op::Wake(condition)) => {
+                twice(format!("never wakes from {}", trace.names().condition(condition)))
+            }
+            _ => (action(trace, &self.run.lookup, event), deed(trace, &self.run.lookup, event)),
         };
         let again = |last: &Moment| last.number == number && last.what == what && last.state == state;
         if !first_part && self.folded == 0 && self.moments.last().is_some_and(again) {
@@ -118,13 +123,18 @@ impl Cut<'_> {
             thread: trace.names().thread(told.thread).to_owned(),
             number,
             what,
+            deed,
             // What an access that has not happened would read is open.
             value: value.filter(|_| told.op.variable().is_some() && !(state == State::Next && told.op.reads())),
-            at: At::of(trace, told.loc),
+            at: place::of_event(trace, event),
             relevance,
             state,
             folded: std::mem::take(&mut self.folded),
             switched: std::mem::take(&mut self.switched) && state == State::Done,
         });
     }
+}
+
+fn twice(text: String) -> (String, String) {
+    (text.clone(), text)
 }

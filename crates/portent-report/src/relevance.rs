@@ -34,8 +34,52 @@ pub enum Relevance {
     Branch,
 }
 
+/// The events that matter to a failure, in the run that failed: where it failed, what decided, and the last switches of the
+/// threads that are involved.
+fn events_of_failure(run: &ToldTrace, story: &Story) -> BTreeMap<EventId, Relevance> {
+    let trace = &*run.trace;
+    let mut found: BTreeMap<EventId, Relevance> = BTreeMap::new();
+    // What decides is told as that, also where it is the operation that fails.
+    for &(role, event) in story.goals.iter().rev() {
+        found.entry(event).or_insert(Relevance::Goal(role));
+    }
+    for &(_, event) in story.goals.iter().filter(|(_, event)| trace.op(*event).reads()) {
+        let saw = run.circumstances.of(event).saw;
+        if let Some(writer) = saw.filter(|&writer| trace.thread(writer) != trace.thread(event)) {
+            found.entry(writer).or_insert(Relevance::Writer);
+        }
+    }
+    let threads: BTreeSet<ThreadId> = found.keys().map(|&event| trace.thread(event)).collect();
+    let Some((&last, _)) = found.last_key_value() else { return found };
+    // Entering and leaving functions says nothing that a place does not say.
+    let telling = |event: EventId| {
+        !matches!(trace.op(event), Op::Begin(_) | Op::End(_) | Op::Branch) && run.lookup.is_performed(trace, event)
+    };
+    let mut switches = 0;
+    let mut later: Option<EventId> = None;
+    for event in (last.index().saturating_sub(REACH)..=last.index()).rev().map(EventId::new).filter(|&e| telling(e)) {
+        let Some(next) = later.replace(event) else { continue };
+        let involved = [event, next].map(|side| threads.contains(&trace.thread(side)));
+        if trace.thread(event) != trace.thread(next) && involved != [false, false] {
+            for (side, involved) in [event, next].into_iter().zip(involved) {
+                if involved {
+                    found.entry(side).or_insert(Relevance::Switch);
+                }
+            }
+            switches += 1;
+        }
+        if switches == SWITCHES {
+            break;
+        }
+    }
+    found
+}
+
 /// The events that matter. `tail` is the breaking order after its beginning, which is as observed.
 pub(crate) fn relevant_events(run: &ToldTrace, story: &Story, tail: &[EventId]) -> BTreeMap<EventId, Relevance> {
+    if story.finding.bug.failure().is_some() {
+        return events_of_failure(run, story);
+    }
     let trace = &*run.trace;
     let goals: Vec<EventId> = story.goals.iter().map(|(_, event)| *event).collect();
     let threads: BTreeSet<ThreadId> = goals.iter().map(|&event| trace.thread(event)).collect();

@@ -2,15 +2,19 @@
 
 use crate::baseline::Baseline;
 use crate::circumstances::Circumstances;
+use crate::deciding::Decided;
+use crate::level::Level;
 use crate::lookup::{Lookup, goal_events};
 use crate::source::Sources;
 use crate::suppress::Suppressions;
-use crate::{tsan, why};
+use crate::words::{self, counted};
+use crate::{deciding, place, tsan, why};
 use portent_order::Model;
 use portent_predict::{
-    BugKind, Evidence, Finding, Incomplete, MayRead, Prediction, PropertyTold, PropertyVerdict, Role, Why,
+    BugKind, Evidence, Finding, Incomplete, MayRead, Place, Prediction, PropertyTold, PropertyVerdict, Role,
+    StackFrame, Why,
 };
-use portent_trace::{EventId, LocId, Object, ObjectClass, ObjectName, Trace};
+use portent_trace::{EventId, LocId, Object, ObjectClass, ObjectName, Op, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -29,6 +33,33 @@ pub struct Settings {
     /// The command line that replays a finding, up to its id: `portent replay run.portent --finding`. `None` if the trace
     /// is not a recording.
     pub replay: Option<String>,
+    /// The kinds that were asked for by name: what is otherwise an observation is then a failure.
+    pub asked: Vec<BugKind>,
+    /// Whether a run that prints something else has failed.
+    pub same_output: bool,
+    /// Whether somebody said which functions are atomic: otherwise only blocks marked in the source are declared.
+    pub atomic: bool,
+    /// Whether the text tells each finding at length, with both orders side by side.
+    pub detailed: bool,
+    /// Whether the text lists observations, too.
+    pub observations: bool,
+    /// Whether the text is a line per finding and nothing else.
+    pub quiet: bool,
+}
+
+/// How much of what a program can do was run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Explored {
+    /// Runs, recorded and replayed.
+    pub runs: u64,
+    /// Behaviours among them: runs that differ in more than the order of independent operations.
+    pub behaviours: u64,
+    /// Whether these are all there are.
+    pub complete: bool,
+    /// Alternatives that are known and were not tried.
+    pub left: u64,
+    /// What completeness rests on.
+    pub assumptions: Vec<String>,
 }
 
 /// What is known about a prediction beside the trace.
@@ -118,6 +149,8 @@ pub struct Spot {
     pub value: Option<i64>,
     /// Where in the source.
     pub at: Option<At>,
+    /// The calls that led there, innermost first, where they are known.
+    pub stack: Vec<StackFrame>,
 }
 
 /// A finding with everything that is told about it.
@@ -127,6 +160,10 @@ pub struct Story {
     pub finding: Finding,
     /// How sure it is.
     pub verdict: Verdict,
+    /// Whether it is an alarm.
+    pub level: Level,
+    /// The operation that decides, for failures of which a run that passes is known.
+    pub decided: Option<Decided>,
     /// Its places, with names.
     pub places: Vec<Spot>,
     /// Where the object was allocated, where its name tells.
@@ -150,11 +187,40 @@ impl Story {
     pub fn title(&self) -> &'static str {
         self.finding.bug.form().words().title
     }
-    /// Kind, object and places in a line.
-    pub fn headline(&self) -> String {
-        let at: Vec<&str> = self.places.iter().filter_map(|p| p.at.as_ref()).map(|at| at.text.as_str()).collect();
-        let at = if at.is_empty() { String::new() } else { format!(" ({})", at.join(", ")) };
-        format!("{} on {}{at}", self.title(), self.finding.object)
+    /// What it is, in a few words: `data race on hits`, `abort in consumer()`.
+    pub fn what(&self) -> String {
+        if self.finding.bug.failure().is_none() {
+            return format!("{} on {}", self.title(), self.finding.object);
+        }
+        match self.places.first().and_then(place::of_spot).and_then(|at| at.function) {
+            Some(function) => format!("{} in {}", self.title(), words::function(&function)),
+            None => self.title().to_owned(),
+        }
+    }
+    /// The lines of the source it is about, each once; for a failure, where it failed.
+    pub(crate) fn lines(&self, sources: &Sources) -> Vec<String> {
+        let telling = if self.finding.bug.failure().is_some() { 1 } else { self.places.len() };
+        let mut lines: Vec<String> = Vec::new();
+        for at in self.places.iter().take(telling).filter_map(place::of_spot) {
+            let text = place::written(sources, &at);
+            if !text.is_empty() && !lines.contains(&text) {
+                lines.push(text);
+            }
+        }
+        lines
+    }
+    /// How sure it is, in a few words.
+    pub(crate) fn sure(&self) -> String {
+        let runs = self.replayed.as_ref().map_or(0, |replayed| replayed.runs);
+        let seen = self.replayed.as_ref().filter(|replayed| replayed.hits > 0);
+        let seen = seen.map(|replayed| format!("{} of {}", replayed.hits, counted(u64::from(runs), "replay")));
+        match (&self.verdict, seen) {
+            (Verdict::Observed, Some(seen)) => format!("in the recorded run, {seen}"),
+            (Verdict::Observed, None) => "in the recorded run".into(),
+            (_, Some(seen)) => seen,
+            (Verdict::Unconfirmed(_), None) => format!("not seen in {}", counted(u64::from(runs), "replay")),
+            (Verdict::Confirmed | Verdict::Predicted, None) => "predicted".into(),
+        }
     }
 }
 
@@ -218,6 +284,12 @@ pub struct Report {
     pub reads_from: Vec<Sourced>,
     /// What is not reported.
     pub withheld: Withheld,
+    /// How much of what the program can do was run, where it was run at all.
+    pub explored: Option<Explored>,
+    /// What was not covered, in sentences.
+    pub scope: Vec<String>,
+    /// How long it took, in seconds, where that is to be told.
+    pub seconds: Option<f64>,
     pub(crate) runs: Vec<ToldTrace>,
 }
 
@@ -267,8 +339,9 @@ impl Report {
             let of_branch: Vec<Finding> = elsewhere.extract_if(.., is_of).collect();
             self.tell(other, of_branch, extras);
         }
-        // Stable: within a kind, findings of earlier rounds come first, each round's in the order of the trace.
-        self.stories.sort_by_key(|story| story.finding.bug.form());
+        // Stable: of what is equally bad and sure, findings of earlier rounds come first, each round's in the order of the
+        // trace.
+        self.stories.sort_by_key(|story| (story.level, story.finding.bug.form(), story.verdict.rank()));
     }
 
     fn tell(&mut self, trace: Arc<Trace>, findings: Vec<Finding>, extras: &Extras) {
@@ -305,31 +378,39 @@ impl Report {
         extras: &Extras,
     ) -> Story {
         let trace = &*run.trace;
-        let places: Vec<Spot> = finding
-            .places()
-            .into_iter()
-            .map(|place| Spot {
-                role: place.role,
-                thread: place.thread.map(|thread| trace.names().thread(thread).to_owned()),
-                event: place.event,
-                op: place.op,
-                object: place.object.clone(),
-                value: crate::lookup::recorded(place).and_then(|event| trace.value(event)),
-                at: place.location.map(|loc| At::of(trace, loc)),
-            })
-            .collect();
+        let failure = finding.bug.failure();
+        let stacks = failure.map_or(&[][..], |failure| &failure.stacks);
+        let mut places: Vec<Spot> = finding.places().into_iter().map(|place| Spot::of(trace, place)).collect();
+        for (spot, stack) in places.iter_mut().zip(stacks) {
+            spot.stack.clone_from(stack);
+        }
+        let decided = failure.and_then(|failure| failure.decisive.as_ref()).map(|deciding| Decided {
+            operation: Spot::of(trace, &deciding.operation),
+            because: deciding.because.as_ref().map(|place| Spot::of(trace, place)),
+            fails: deciding.fails.clone(),
+            passes: deciding.passes.clone(),
+        });
         let replayed = extras.replays.get(&finding.id).cloned();
         let verdict = match (&replayed, finding.evidence) {
+            // A program that fails by itself needs no schedule for it.
+            (_, Evidence::Observed) if failure.is_some() => Verdict::Observed,
             (Some(Replayed { hits: 1.., .. }), _) => Verdict::Confirmed,
             (_, Evidence::Observed) => Verdict::Observed,
             (Some(Replayed { runs: 1.., diverged, .. }), _) => Verdict::Unconfirmed(diverged.clone()),
             _ => Verdict::Predicted,
         };
         // A run that goes another way than the recording cannot be replayed from it.
-        let replayable = finding.witness.is_some() && finding.other_branch.is_none();
+        let replayable = (finding.witness.is_some() || failure.is_some()) && finding.other_branch.is_none();
         let command = extras.replay.as_ref().or(self.settings.replay.as_ref()).filter(|_| replayable);
+        let why = match failure {
+            Some(failure) => deciding::sentences(&self.settings.sources, failure, &places),
+            None => why::sentences(trace, &run.circumstances, &finding, &places, &goals),
+        };
+        let declared = self.settings.atomic || is_marked(trace, &run.circumstances, &goals);
         Story {
-            why: why::sentences(trace, &run.circumstances, &finding, &places, &goals),
+            why,
+            level: Level::of(&self.settings, &finding, &verdict, declared),
+            decided,
             tsan: tsan::verdict(trace, &finding, racy, extras.round),
             allocated: allocation_site(trace, &finding),
             command: command.map(|command| format!("{command} {}", finding.id)),
@@ -361,6 +442,21 @@ impl Report {
         });
     }
 
+    /// The findings of a level, in order.
+    pub fn of_level(&self, level: Level) -> impl Iterator<Item = &Story> {
+        self.stories.iter().filter(move |story| story.level == level)
+    }
+
+    /// How many findings of a level are reported.
+    pub fn count(&self, level: Level) -> u64 {
+        self.of_level(level).count() as u64
+    }
+
+    /// Whether there is anything that is an alarm: what the exit status says.
+    pub fn has_failures(&self) -> bool {
+        self.of_level(Level::Failure).next().is_some()
+    }
+
     /// How many findings of a kind are reported, how many instances they have, and whether that is all of them.
     pub fn counts(&self, kind: BugKind) -> (u64, u64, bool) {
         let of_kind = self.stories.iter().filter(|story| story.finding.kind() == kind);
@@ -368,6 +464,27 @@ impl Report {
             (findings + 1, instances + story.finding.instances, exact && story.finding.instances_exact)
         })
     }
+}
+
+impl Spot {
+    fn of(trace: &Trace, place: &Place) -> Spot {
+        Spot {
+            role: place.role,
+            thread: place.thread.map(|thread| trace.names().thread(thread).to_owned()),
+            event: place.event,
+            op: place.op,
+            object: place.object.clone(),
+            value: crate::lookup::recorded(place).and_then(|event| trace.value(event)),
+            at: place.location.map(|loc| At::of(trace, loc)),
+            stack: Vec::new(),
+        }
+    }
+}
+
+/// Whether the block around a finding's first event is marked in the source, not a function that is taken for one.
+fn is_marked(trace: &Trace, circumstances: &Circumstances, goals: &[(Role, EventId)]) -> bool {
+    let begin = goals.first().and_then(|(_, event)| circumstances.of(*event).block);
+    begin.is_some_and(|begin| matches!(trace.op(begin), Op::Begin(block) if block.function().is_none()))
 }
 
 fn sourced(trace: &Trace, row: &MayRead) -> Sourced {

@@ -1,16 +1,18 @@
 //! Findings as SARIF 2.1.0, in the subset that code scanning services accept.
 //!
-//! A rule per kind; a result per finding, with its first place as location and the others as related locations; a code
-//! flow for the breaking order and one for the observed order, with a thread flow per thread whose locations are numbered
+//! A rule per form; a result per finding, an error if it is a failure and a note if it is an observation, with the user's line
+//! of its first place as location and the others as related locations; call stacks; a code flow for the breaking order and one for the observed order, with a thread flow per thread whose locations are numbered
 //! in execution order. Paths are relative to the root of the sources. What was not examined is a notification.
 
+use crate::json::model;
+use crate::level::Level;
 use crate::moments::Moment;
+use crate::place;
 use crate::relevance::Relevance;
-use crate::report::{At, Report, Story, Verdict};
+use crate::report::{At, Report, Spot, Story, Verdict};
 use crate::scene::State;
 use crate::words::escaped_json;
-use portent_order::Model;
-use portent_predict::{Form, Role, Severity, Words};
+use portent_predict::{Form, Role, Severity, StackFrame, Words};
 use serde_json::{Value, json};
 
 /// The whole document, with a line end.
@@ -86,21 +88,27 @@ fn result(report: &Report, story: &Story) -> Value {
     let finding = &story.finding;
     let form = finding.bug.form();
     let words = form.words();
-    let severity = match &story.verdict {
-        Verdict::Unconfirmed(_) => Severity::Note,
-        // What was seen is no mere remark.
-        Verdict::Confirmed => words.severity.min(Severity::Warning),
-        _ => words.severity,
+    let severity = match story.level {
+        Level::Observation => Severity::Note,
+        Level::Failure => Severity::Error,
     };
     // Initial and final values have no place of their own.
-    let mut places: Vec<(String, &At)> = story
+    let mut places: Vec<(String, At)> = story
         .places
         .iter()
-        .filter_map(|place| {
-            let who = place.thread.as_deref().unwrap_or("somebody");
-            Some((format!("{}: {who}, {} {}", place.role.name(), place.op, place.object), place.at.as_ref()?))
+        .filter_map(|spot| {
+            let who = spot.thread.as_deref().unwrap_or("somebody");
+            let text = format!("{}: {who}, {} {}", spot.role.name(), spot.op, spot.object).trim_end().to_owned();
+            Some((text, place::of_spot(spot)?))
         })
         .collect();
+    if let Some(decided) = &story.decided {
+        let spots = [Some(&decided.operation), decided.because.as_ref()];
+        places.extend(spots.into_iter().flatten().filter_map(|spot| {
+            let who = spot.thread.as_deref().unwrap_or("somebody");
+            Some((format!("{}: {who}, {} {}", spot.role.name(), spot.op, spot.object), place::of_spot(spot)?))
+        }));
+    }
     let first = if places.is_empty() { None } else { Some(places.remove(0)) };
     let location = match &first {
         Some((text, at)) => location(report, at, text),
@@ -115,7 +123,13 @@ fn result(report: &Report, story: &Story) -> Value {
             related
         })
         .collect();
-    let mut message = format!("{} on {}. {}", capital(story.title()), finding.object, story.why);
+    let mut message = format!("{}. {}", capital(&story.what()), story.why);
+    if let Some(decided) = &story.decided {
+        message.push_str(&format!(" Decisive: {}.", decided.sentence(&report.settings.sources)));
+    }
+    if let Verdict::Unconfirmed(Some(why)) = &story.verdict {
+        message.push_str(&format!(" Not seen in replays: {why}."));
+    }
     if let Some(showed) = story.replayed.as_ref().and_then(|replayed| replayed.showed.as_ref()) {
         message.push_str(&format!(" A replay showed: {showed}."));
     }
@@ -123,12 +137,13 @@ fn result(report: &Report, story: &Story) -> Value {
         message.push_str(&format!(" Replay it with: {command}"));
     }
     let orders = report.orders(story);
-    let flows: Vec<Value> = [("Breaking order", &orders.breaking), ("Observed order", &orders.observed)]
+    let observed = if finding.bug.failure().is_some() { "The run that failed" } else { "Observed order" };
+    let flows: Vec<Value> = [("Breaking order", &orders.breaking), (observed, &orders.observed)]
         .into_iter()
         .filter(|(_, moments)| !moments.is_empty())
         .map(|(title, moments)| code_flow(report, title, moments))
         .collect();
-    json!({
+    let mut result = json!({
         "ruleId": words.rule,
         "ruleIndex": Form::all().position(|other| other == form),
         "kind": "fail",
@@ -141,13 +156,38 @@ fn result(report: &Report, story: &Story) -> Value {
         "properties": {
             "id": finding.id,
             "verdict": story.verdict.name(),
-            "model": finding.model.map_or("hb", Model::name),
+            "level": story.level.name(),
+            "model": model(story),
             "object": finding.object,
             "instances": finding.instances,
             "flags": finding.flags.names().collect::<Vec<_>>(),
             "tsan": story.tsan.name(),
         },
-    })
+    });
+    let stacks: Vec<Value> = story.places.iter().filter_map(|spot| stack(report, spot)).collect();
+    if !stacks.is_empty() {
+        result["stacks"] = json!(stacks);
+    }
+    if let Some(failure) = finding.bug.failure().filter(|failure| !failure.stderr.is_empty()) {
+        result["properties"]["stderr"] = json!(failure.stderr);
+    }
+    result
+}
+
+/// The calls that led to a place, where they are known.
+fn stack(report: &Report, spot: &Spot) -> Option<Value> {
+    if spot.stack.is_empty() {
+        return None;
+    }
+    let frame = |frame: &StackFrame| {
+        let at = At { function: None, ..place::of_frame(frame) };
+        let mut told = location(report, &at, &frame.function);
+        told["logicalLocations"] = json!([{ "fullyQualifiedName": frame.function, "kind": "function" }]);
+        json!({ "location": told, "properties": { "user": frame.user } })
+    };
+    let who = spot.thread.as_deref().unwrap_or("somebody");
+    let frames: Vec<Value> = spot.stack.iter().map(frame).collect();
+    Some(json!({ "message": { "text": format!("{}: {who}", spot.role.name()) }, "frames": frames }))
 }
 
 fn capital(text: &str) -> String {

@@ -69,7 +69,9 @@ impl Scene {
     /// Sets the scene of a finding.
     pub(crate) fn of(run: &ToldTrace, story: &Story) -> Scene {
         let trace = &*run.trace;
-        let witness = story.finding.witness.as_ref().map(|witness| &witness.schedule);
+        // The trace of a failure is the run that failed: its own order is what breaks, whatever schedule led to it.
+        let witness = story.finding.witness.as_ref().filter(|_| story.finding.bug.failure().is_none());
+        let witness = witness.map(|witness| &witness.schedule);
         let (begin, tail) = witness.map_or((0, Vec::new()), |schedule| expand(run, schedule));
         let mut scene = Scene { relevant: relevant_events(run, story, &tail), ..Scene::default() };
         if witness.is_some() {

@@ -1,12 +1,13 @@
 //! Suppressions: findings that the user knows and does not want to see.
 //!
-//! One rule per line: conditions `key=pattern`, all of which must hold. Keys are `kind`, `function`, `file`, `object` and
-//! `id`. In patterns `*` stands for any text and `?` for any character; a pattern with blanks goes in double quotes. What
+//! One rule per line: conditions `key=pattern`, all of which must hold. Keys are `kind`, `form`, `function`, `file`, `object`
+//! and `id`. In patterns `*` stands for any text and `?` for any character; a pattern with blanks goes in double quotes. What
 //! follows a `#` at the start of a word is a comment. `function` and `file` of one rule must hold at the same place of
 //! the finding; `file` may leave out leading directories.
 
-use crate::report::Story;
-use portent_predict::Form;
+use crate::place::of_spot;
+use crate::report::{At, Story};
+use portent_predict::{BugKind, Form};
 
 /// A file of rules that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,13 +39,14 @@ struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Kind,
+    Form,
     Function,
     File,
     Object,
     Id,
 }
 
-const KEYS: &str = "kind=, function=, file=, object= or id=, each followed by a pattern";
+const KEYS: &str = "kind=, form=, function=, file=, object= or id=, each followed by a pattern";
 
 impl Suppressions {
     /// Reads rules from text.
@@ -86,15 +88,16 @@ impl Rule {
         let place = |function: &str, file: &str| {
             of(Key::Function).all(|p| matches(p, function)) && of(Key::File).all(|p| matches_path(p, file))
         };
+        // The place itself, and the line that readers are sent to for it.
+        let is_there =
+            |at: At| place(at.function.as_deref().unwrap_or_default(), at.file.as_deref().unwrap_or_default());
         let somewhere = || {
-            story
-                .places
-                .iter()
-                .filter_map(|place| place.at.as_ref())
-                .any(|at| place(at.function.as_deref().unwrap_or_default(), at.file.as_deref().unwrap_or_default()))
+            let shown = story.places.iter().filter_map(of_spot);
+            story.places.iter().filter_map(|spot| spot.at.clone()).chain(shown).any(is_there)
         };
         let local = self.conditions.iter().any(|(key, _)| matches!(key, Key::Function | Key::File));
         of(Key::Kind).all(kind)
+            && of(Key::Form).all(|p| matches(p, story.finding.bug.form().name()))
             && of(Key::Id).all(|p| matches(p, &story.finding.id))
             && of(Key::Object).all(|p| objects().any(|object| matches(p, object)))
             && (!local || somewhere())
@@ -108,6 +111,7 @@ fn condition(word: &str, line: usize) -> Result<(Key, String), BadRule> {
     };
     let key = match key {
         "kind" => Key::Kind,
+        "form" => Key::Form,
         "function" => Key::Function,
         "file" => Key::File,
         "object" => Key::Object,
@@ -117,9 +121,16 @@ fn condition(word: &str, line: usize) -> Result<(Key, String), BadRule> {
     if pattern.is_empty() {
         return Err(bad(format!("{word:?} has no pattern"), "a name, in which * stands for any text"));
     }
-    if key == Key::Kind && !Form::all().any(|form| matches(pattern, form.words().rule)) {
-        let expected = "race, deadlock, lost_wakeup, atomicity, nondeterminism or property";
+    let is_kind = |pattern: &str| {
+        matches(pattern, BugKind::Failure.name()) || Form::all().any(|form| matches(pattern, form.words().rule))
+    };
+    if key == Key::Kind && !is_kind(pattern) {
+        let expected = "failure, race, deadlock, lost_wakeup, atomicity, nondeterminism or property";
         return Err(bad(format!("no kind of finding is called {pattern:?}"), expected));
+    }
+    if key == Key::Form && !Form::all().any(|form| matches(pattern, form.name())) {
+        let expected = "what --json calls it: use_after_free, assertion, crash, abort, cycle, lost_wakeup …";
+        return Err(bad(format!("no form of finding is called {pattern:?}"), expected));
     }
     Ok((key, pattern.to_owned()))
 }
@@ -213,10 +224,13 @@ mod tests {
         let said = |text: &str| Suppressions::parse(text).unwrap_err().to_string();
         assert_eq!(
             said("# hello\nrace:deposit"),
-            "line 2: \"race:deposit\" is not a condition; expected kind=, function=, file=, object= or id=, each followed by a pattern"
+            "line 2: \"race:deposit\" is not a condition; expected kind=, form=, function=, file=, object= or id=, each followed by a pattern"
         );
         assert!(said("fun=a").starts_with("line 1: unknown key \"fun\"; expected kind="));
-        assert!(said("kind=rage").contains("no kind of finding is called \"rage\"; expected race, deadlock"));
+        assert!(said("kind=rage").contains("no kind of finding is called \"rage\"; expected failure, race, deadlock"));
+        assert!(
+            said("form=sadness").contains("no form of finding is called \"sadness\"; expected what --json calls it")
+        );
         assert!(said("id=").contains("has no pattern"));
         assert!(said("object=\"a").ends_with("expected a closing \""));
     }

@@ -1,12 +1,22 @@
 //! Findings as text for people: the story of each, a summary, and what is not known.
 
+mod brief;
 mod columns;
+mod frames;
+mod lines;
 mod paint;
 mod story;
+mod summary;
 
+use crate::level::Level;
 use crate::report::{Report, Story};
-use crate::words::{count, counted, line};
-use portent_predict::{BugKind, Incomplete, Stats};
+use crate::words::{count, line};
+use portent_predict::{BugKind, Stats};
+
+/// Failures that are told in a line each have room for at least so many.
+const ROWS: usize = 12;
+/// Observations that are listed.
+const OBSERVATIONS: usize = 200;
 
 /// How the text is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +36,8 @@ impl Default for Look {
 }
 
 impl Look {
+    /// The longest page, in lines, unless more is asked for: two screens.
+    pub const LINES: usize = 100;
     /// The widest page that is easy to read.
     pub const WIDEST: usize = 120;
     /// Below this width the two orders stand below each other.
@@ -34,7 +46,15 @@ impl Look {
 
 /// One finding, told in full.
 pub fn story(report: &Report, story: &Story, look: &Look) -> String {
-    story::block(report, story, look, true)
+    match story.finding.bug.failure() {
+        Some(_) => brief::block(report, story, look, false),
+        None => story::block(report, story, look, true),
+    }
+}
+
+/// One finding, told as in the page.
+pub fn brief(report: &Report, story: &Story, look: &Look) -> String {
+    brief::block(report, story, look, true)
 }
 
 /// What the marks in the two orders mean.
@@ -43,17 +63,104 @@ pub fn legend(look: &Look) -> String {
     legend.join(if look.width < 86 { "\n" } else { "   " }) + "\n"
 }
 
-/// All findings, the summary, and what was not examined.
+/// The findings, the worst first, and the summary: by default never longer than [`Look::LINES`] lines.
+///
+/// The first failures are told in short blocks, as many as fit; the others in a line each, as many as fit.
+pub fn page(report: &Report, look: &Look) -> String {
+    if report.settings.quiet {
+        return summary::quiet(report);
+    }
+    if report.settings.detailed {
+        return detailed(report, look);
+    }
+    let end = ending(report, look);
+    let room = Look::LINES.saturating_sub(if report.settings.observations { 12 } else { end.lines().count() });
+    let failures: Vec<&Story> = report.of_level(Level::Failure).collect();
+    let mut text = String::new();
+    let mut used = 0;
+    let mut told = 0;
+    for (at, story) in failures.iter().enumerate().take(look.stories) {
+        let block = brief::block(report, story, look, at == 0);
+        let rest = failures.len() - at - 1;
+        // A blank line follows; the rest is to have a few lines, too.
+        let wanted = used + block.lines().count() + 1 + rest.min(ROWS);
+        if at > 0 && wanted > room {
+            break;
+        }
+        used += block.lines().count() + 1;
+        told = at + 1;
+        text.push_str(&block);
+        text.push('\n');
+    }
+    let rest = &failures[told..];
+    if !rest.is_empty() {
+        let room = room.saturating_sub(used + 2).max(1);
+        let shown = if rest.len() > room { room - 1 } else { rest.len() };
+        for story in &rest[..shown] {
+            text.push_str(&format!("✗ {}\n", brief::row(report, story)));
+        }
+        if shown < rest.len() {
+            let more = count((rest.len() - shown) as u64);
+            text.push_str(&format!("… and {more} more failures: --json or --html has all of them\n"));
+        }
+        text.push('\n');
+    }
+    text + &end
+}
+
+/// Observations, what reads may see where that was asked for, and the summary.
+fn ending(report: &Report, look: &Look) -> String {
+    let mut text = String::new();
+    if report.settings.observations {
+        let mut observations = report.of_level(Level::Observation);
+        for story in observations.by_ref().take(OBSERVATIONS) {
+            text.push_str(&brief::observation(report, story, look));
+            text.push('\n');
+        }
+        let more = observations.count() as u64;
+        if more > 0 {
+            text.push_str(&format!("… and {} more observations: --json has all of them\n\n", count(more)));
+        }
+    } else if let Some(told) = summary::other_output(report) {
+        text.push_str(&told);
+    }
+    if report.settings.observations || report.settings.asked.contains(&BugKind::Nondeterminism) {
+        text.push_str(&reads_from(report, if report.settings.observations { OBSERVATIONS } else { ROWS }));
+    }
+    text + &summary::summary(report, false)
+}
+
+/// For each read, the writes whose values it may see.
+fn reads_from(report: &Report, most: usize) -> String {
+    if report.reads_from.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("what reads may see: the value written at, or the initial one\n");
+    for row in report.reads_from.iter().take(most) {
+        let mut from: Vec<String> = row.from.iter().map(|text| line(text)).collect();
+        from.extend(row.initial.then(|| "the initial value".to_owned()));
+        text.push_str(&format!("  {} ← {}\n", line(&row.read), from.join(", ")));
+    }
+    if report.reads_from.len() > most {
+        text.push_str(&format!("  … and {} more (--json)\n", count((report.reads_from.len() - most) as u64)));
+    }
+    text + "\n"
+}
+
+/// Everything at length: both orders of each finding side by side.
 ///
 /// A value that can differ often differs because of a bug that has been told: such findings are told in a line each, below
 /// the first one on the same object.
-pub fn page(report: &Report, look: &Look) -> String {
+fn detailed(report: &Report, look: &Look) -> String {
     let mut text = String::new();
     let leaders: Vec<usize> = (0..report.stories.len()).map(|at| leader(&report.stories, at)).collect();
     let told = (0..leaders.len()).filter(|&at| leaders[at] == at);
     for (number, at) in told.clone().enumerate() {
         let story = &report.stories[at];
-        text.push_str(&story::block(report, story, look, number < look.stories));
+        text.push_str(&match story.finding.bug.failure() {
+            Some(_) => brief::block(report, story, look, false),
+            None => story::block(report, story, look, number < look.stories),
+        });
         let led = (at + 1..leaders.len()).filter(|&other| leaders[other] == at).map(|other| &report.stories[other]);
         text.push_str(&story::followers(story, led, look));
         text.push('\n');
@@ -65,16 +172,7 @@ pub fn page(report: &Report, look: &Look) -> String {
     if report.stories.iter().take(look.stories).any(|story| story.finding.witness.is_some()) {
         text.push_str(&format!("{}\n", legend(look)));
     }
-    if !report.reads_from.is_empty() {
-        text.push_str("where reads may take their values from\n");
-        for row in &report.reads_from {
-            let mut from: Vec<String> = row.from.iter().map(|text| line(text)).collect();
-            from.extend(row.initial.then(|| "the initial value".to_owned()));
-            text.push_str(&format!("  {} ← {}\n", line(&row.read), from.join(", ")));
-        }
-        text.push('\n');
-    }
-    text + &summary(report)
+    text + &reads_from(report, usize::MAX) + &summary::summary(report, true)
 }
 
 /// The story with which another one is told: itself, or the first on the same object if it is about values that differ.
@@ -90,61 +188,9 @@ fn leader(stories: &[Story], at: usize) -> usize {
     }
 }
 
-/// One line per kind, then what is withheld and what was not examined.
+/// What is left out, what is not known, how much was run, and in the last line what came out.
 pub fn summary(report: &Report) -> String {
-    let mut text = String::new();
-    for &kind in report.settings.kinds.iter().filter(|kind| **kind != BugKind::Property) {
-        let (number, instances, exact) = report.counts(kind);
-        text.push_str(&match number {
-            0 => format!("{}: nothing found\n", kind.name()),
-            _ => format!(
-                "{}: {}, {}{}\n",
-                kind.name(),
-                counted(number, "finding"),
-                if exact { "" } else { "at least " },
-                counted(instances, "instance")
-            ),
-        });
-    }
-    for told in &report.properties {
-        text.push_str(&format!("property {}: {}\n", line(&told.name), line(&told.sentence)));
-        for note in &told.notes {
-            text.push_str(&format!("  {}\n", line(note)));
-        }
-    }
-    let withheld = &report.withheld;
-    if !withheld.known.is_empty() {
-        text.push_str(&format!("known from the baseline: {}\n", counted(withheld.known.len() as u64, "finding")));
-    }
-    if !withheld.suppressed.is_empty() {
-        text.push_str(&format!("suppressed: {}\n", counted(withheld.suppressed.len() as u64, "finding")));
-    }
-    // Properties have said so themselves.
-    for (_, entry) in report.incomplete.iter().filter(|(_, entry)| entry.kind != BugKind::Property) {
-        text.push_str(&open_line(entry));
-    }
-    text
-}
-
-/// What is said of candidates that were neither shown nor refuted.
-fn open_line(entry: &Incomplete) -> String {
-    let (kind, status, why) = (entry.kind.name(), entry.status.words(), entry.why.name());
-    let more = if entry.at_least { "at least " } else { "" };
-    let unit = if entry.groups { "group" } else { "candidate" };
-    let what = match &entry.events {
-        Some(_) => line(&entry.what),
-        None if entry.what.starts_with("branches ") => {
-            let rest = entry.what.trim_start_matches("branches ");
-            format!("{kind} candidates behind {} {rest}", counted(entry.count, "branch"))
-        }
-        None if entry.count == 0 => format!("{kind} candidates that could not be told apart"),
-        None if entry.what.starts_with("more ") => {
-            format!("{more}{} of {kind} candidates", counted(entry.count, &format!("more {unit}")))
-        }
-        None if entry.groups => format!("{more}{} of {kind} candidates", counted(entry.count, unit)),
-        None => format!("{more}{} of kind {kind}", counted(entry.count, unit)),
-    };
-    format!("{status} ({why}): {what}\n")
+    summary::summary(report, true)
 }
 
 /// What the prediction cost, as a table.

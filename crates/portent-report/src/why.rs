@@ -161,9 +161,8 @@ impl Teller<'_> {
         let block = if name.is_empty() { "block".to_owned() } else { format!("block {name}") };
         let consequence = pattern.consequence(a, b, x);
         format!(
-            "{b}'s {} of {x} can come between the two accesses of {a}'s atomic {block} ({}). {consequence}",
+            "{b}'s {} of {x} can come between the two accesses of {a}'s atomic {block}. {consequence}",
             self.places.get(1).map_or("access", |place| place.op),
-            pattern.name()
         )
     }
 

@@ -54,6 +54,69 @@ pub fn short(name: &str, width: usize) -> String {
     chars[..head].iter().chain(&['…']).chain(&chars[chars.len() - tail..]).collect()
 }
 
+/// A function as people say it: without its parameters and the inner parts of its templates.
+pub(crate) fn function(name: &str) -> String {
+    const WIDEST: usize = 40;
+    let name = line(name);
+    let mut bare = name.as_str();
+    // Parameters end the name; `operator()` and `(anonymous namespace)` only look like them.
+    if let Some(open) = parameters(bare) {
+        bare = &bare[..open];
+    }
+    let mut told = bare.to_owned();
+    if told.chars().count() > WIDEST {
+        told = String::new();
+        let mut depth = 0;
+        for c in bare.chars() {
+            match c {
+                '<' => {
+                    told.push_str(if depth == 0 { "<…" } else { "" });
+                    depth += 1;
+                }
+                '>' if depth > 0 => {
+                    depth -= 1;
+                    told.push_str(if depth == 0 { ">" } else { "" });
+                }
+                c if depth == 0 => told.push(c),
+                _ => {}
+            }
+        }
+        told = short(&told, WIDEST);
+    }
+    if told.is_empty() || told.ends_with(')') { told } else { format!("{told}()") }
+}
+
+/// Where the parameters of a function begin: the bracket that the last one closes.
+fn parameters(name: &str) -> Option<usize> {
+    let end = name.rfind(')')?;
+    let rest = &name[end + 1..];
+    if !(rest.is_empty() || rest.starts_with(" const") || rest.starts_with(" [")) {
+        return None;
+    }
+    let mut depth = 0;
+    for (at, c) in name[..=end].char_indices().rev() {
+        match c {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let before = &name[..at];
+            let is_name = before.is_empty() || before.ends_with("operator") || before.ends_with("::");
+            return (!is_name).then_some(at);
+        }
+    }
+    None
+}
+
+/// Text of at most so many characters: what is too long loses its end.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
 /// JSON that is safe to show: the control characters that JSON itself lets through, as JSON escapes.
 pub fn escaped_json(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
@@ -126,6 +189,19 @@ mod tests {
     fn long_names_lose_their_middle() {
         assert_eq!(short("abcdefghij", 7), "abc…hij");
         assert_eq!(short("abc", 7), "abc");
+    }
+
+    #[test]
+    fn functions_lose_their_parameters_and_keep_their_names() {
+        assert_eq!(function("worker"), "worker()");
+        assert_eq!(function("worker(void*)"), "worker()");
+        assert_eq!(function("Pool::run(std::function<void (int)>) const"), "Pool::run()");
+        assert_eq!(function("F::operator()(int)"), "F::operator()");
+        assert_eq!(function("(anonymous namespace)::f(int)"), "(anonymous namespace)::f()");
+        let long = "std::_Function_handler<void (), std::_Bind<int, long>>::_M_invoke(std::_Any_data const&)";
+        assert_eq!(function(long), "std::_Function_handler<…>::_M_invoke()");
+        assert_eq!(function(""), "");
+        assert_eq!(function("a\u{1b}[2J"), "a\\u{1b}[2J()");
     }
 
     #[test]

@@ -5,8 +5,8 @@ const state = { at: -1, shown: [], kinds: new Set(), verdicts: new Set(), view: 
 const source = new Source($("source"));
 
 function searchable(finding) {
-  return finding.words ??= [finding.id, finding.kind, finding.title, finding.object, finding.verdict, finding.why,
-    ...finding.places.flatMap(place => [place.thread, place.at, place.function])].join(" ").toLowerCase();
+  return finding.words ??= [finding.id, finding.level, finding.kind, finding.title, finding.object, finding.name, finding.verdict, finding.why,
+    ...finding.lines, finding.places.flatMap(place => [place.thread, place.at, place.function])].join(" ").toLowerCase();
 }
 
 function chips() {
@@ -34,11 +34,7 @@ function filter() {
     (state.kinds.size === 0 || state.kinds.has(finding.kind)) &&
     (state.verdicts.size === 0 || state.verdicts.has(finding.verdict)) &&
     words.every(word => searchable(finding).includes(word)));
-  $("list").replaceChildren(...state.shown.map((finding, at) => element("li", {
-    role: "option", "aria-selected": finding === selected, "data-id": finding.id, style: `--c:var(--${finding.kind})`, onclick: () => select(at),
-  },
-    element("div", { class: "what" }, element("b", {}, finding.object), element("span", { class: "kind" }, finding.title)),
-    element("div", { class: "where" }, finding.places.map(place => place.at).filter(Boolean).join(" · ") || finding.id))));
+  list(selected, words.length > 0 || state.kinds.size + state.verdicts.size > 0);
   chips();
   const total = DATA.findings.length + DATA.left_out;
   $("shown").textContent = `${number(state.shown.length)} of ${counted(total, "finding")}`
@@ -48,10 +44,32 @@ function filter() {
   else select(state.shown.length ? 0 : -1);
 }
 
+/** Failures, then observations in a fold that is open where there is nothing else, something was looked for, or one is shown. */
+function list(selected, searched) {
+  const items = state.shown.map((finding, at) => element("li", {
+    role: "option", "aria-selected": finding === selected, "data-id": finding.id, style: `--c:var(--${finding.kind})`, onclick: () => select(at),
+  },
+    element("div", { class: "what" }, element("b", {}, finding.name || finding.lines[0] || finding.id), element("span", { class: "kind" }, finding.title)),
+    element("div", { class: "where" }, finding.lines.join(" · ") || finding.id)));
+  // Findings come in this order.
+  const failures = state.shown.filter(finding => finding.level === "failure").length;
+  const rest = items.length - failures;
+  const open = searched || failures === 0 || selected?.level === "observation";
+  $("list").replaceChildren(element("ol", { role: "group", "aria-label": "Failures" }, ...items.slice(0, failures)));
+  if (rest > 0) {
+    $("list").append(element("details", { id: "observations", open: open ? "" : null },
+      element("summary", {}, counted(rest, "observation")),
+      element("ol", { role: "group", "aria-label": "Observations" }, ...items.slice(failures))));
+  }
+}
+
 function select(at) {
   state.at = at;
-  for (const [i, item] of [...$("list").children].entries()) item.setAttribute("aria-selected", i === at);
-  $("list").children[at]?.scrollIntoView({ block: "nearest" });
+  const items = [...$("list").querySelectorAll("li")];
+  for (const [i, item] of items.entries()) item.setAttribute("aria-selected", i === at);
+  // What is selected is seen.
+  items[at]?.closest("details")?.setAttribute("open", "");
+  items[at]?.scrollIntoView({ block: "nearest" });
   const finding = state.shown[at];
   if (!finding) {
     const nothing = DATA.findings.length === 0;

@@ -4,13 +4,16 @@
 //! events that are not in the page.
 
 use super::excerpts::Excerpts;
+use crate::json::model;
 use crate::lookup::Passage;
+use crate::place;
 use crate::relevance::Relevance;
 use crate::report::{Report, Spot, Story, ToldTrace, Verdict};
 use crate::scene::{Scene, Sequence, State};
+use crate::source::Sources;
 use crate::text::summary;
-use portent_order::Model;
-use portent_trace::{EventId, LocId, Op, Trace};
+use portent_predict::StackFrame;
+use portent_trace::{EventId, LocId, Op};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -83,7 +86,16 @@ struct Events {
 #[derive(Serialize)]
 struct FindingData<'a> {
     id: &'a str,
+    level: &'static str,
     kind: &'static str,
+    /// What it is about: the object, or for a failure the function that fails.
+    name: String,
+    /// How sure it is, in words.
+    sure: String,
+    /// Where, as lines of the source.
+    lines: Vec<String>,
+    /// Of failures: what decides, the stacks, and what the program said.
+    failure: Option<FailureData<'a>>,
     title: &'static str,
     object: &'a str,
     allocated: Option<&'a str>,
@@ -110,6 +122,14 @@ struct FindingData<'a> {
     sees: Vec<(u32, Option<u32>)>,
     /// By formulas: values in the breaking order that are not those of the run.
     computed: Vec<(u32, Option<String>)>,
+}
+
+#[derive(Serialize)]
+struct FailureData<'a> {
+    decisive: Option<String>,
+    /// Who, in which role, with the frames: text, and whether it is the user's.
+    stacks: Vec<(String, Vec<(String, bool)>)>,
+    stderr: &'a str,
 }
 
 #[derive(Serialize)]
@@ -207,7 +227,7 @@ impl<'a> Data<'a> {
             .zip(&plans)
             .map(|(story, (scene, observed, breaking))| {
                 let number = |event: EventId| numbers[story.run].get(&event).copied();
-                finding(&report.runs[story.run].trace, story, scene, observed, breaking, &number)
+                finding(report, story, scene, observed, breaking, &number)
             })
             .collect();
         Data {
@@ -281,14 +301,17 @@ impl Events {
 }
 
 fn finding<'a>(
-    trace: &Trace,
+    report: &Report,
     story: &'a Story,
     scene: &Scene,
     observed: &Plan,
     breaking: &Plan,
     number: &dyn Fn(EventId) -> Option<u32>,
 ) -> FindingData<'a> {
+    let trace = &*report.runs[story.run].trace;
+    let sources = &report.settings.sources;
     let finding = &story.finding;
+    let function = story.places.first().and_then(place::of_spot).and_then(|at| at.function);
     let order = |plan: &Plan, pending: &[(EventId, State)]| {
         let mut last = 0;
         let entry = |item: &Result<EventId, u64>| match item {
@@ -305,7 +328,24 @@ fn finding<'a>(
     };
     FindingData {
         id: &finding.id,
+        level: story.level.name(),
         kind: finding.kind().name(),
+        name: match (finding.bug.failure(), function) {
+            (Some(_), Some(function)) => crate::words::function(&function),
+            _ => finding.object.clone(),
+        },
+        sure: story.sure(),
+        lines: story.lines(sources),
+        failure: finding.bug.failure().map(|failure| FailureData {
+            decisive: story.decided.as_ref().map(|decided| decided.sentence(sources)),
+            stacks: story
+                .places
+                .iter()
+                .filter(|spot| !spot.stack.is_empty())
+                .map(|spot| stack(sources, spot))
+                .collect(),
+            stderr: &failure.stderr,
+        }),
         title: story.title(),
         object: &finding.object,
         allocated: story.allocated.as_deref(),
@@ -316,7 +356,7 @@ fn finding<'a>(
         },
         replayed: story.replayed.as_ref().map(|replayed| (replayed.hits, replayed.runs, replayed.showed.as_deref())),
         round: story.round,
-        model: finding.model.map_or("hb", Model::name),
+        model: model(story),
         instances: finding.instances,
         exact: finding.instances_exact,
         flags: finding.flags.names().collect(),
@@ -340,6 +380,12 @@ fn finding<'a>(
             .collect(),
         sees: scene.sees.iter().filter_map(|(&read, writer)| Some((number(read)?, writer.and_then(number)))).collect(),
     }
+}
+
+fn stack(sources: &Sources, spot: &Spot) -> (String, Vec<(String, bool)>) {
+    let who = format!("{} {}", spot.role.name(), spot.thread.as_deref().unwrap_or_default());
+    let told = |frame: &StackFrame| (place::full(sources, &place::of_frame(frame)), frame.user);
+    (who.trim_end().to_owned(), spot.stack.iter().map(told).collect())
 }
 
 fn place_data<'a>(place: &'a Spot, story: &Story, number: &dyn Fn(EventId) -> Option<u32>) -> PlaceData<'a> {

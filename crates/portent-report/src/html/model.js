@@ -2,7 +2,8 @@
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const READ = 0, WRITE = 1, UPDATE = 2, ACQUIRE = 3, RELEASE = 4;
-const GOALS = new Set(["first", "second", "remote", "read", "writer", "challenger", "waiting", "notify", "violation"]);
+const GOALS = new Set(["first", "second", "remote", "read", "writer", "challenger", "waiting", "notify", "violation",
+  "failure", "made", "ended", "decisive", "because"]);
 const FOLD_FROM = 2;
 
 /** An order's list: numbers of events; below zero, how many events are not in the page. */
@@ -23,7 +24,7 @@ function prepared(finding) {
   const matters = new Map(finding.matters);
   const sees = new Map(finding.sees);
   const computed = new Map(finding.computed);
-  const orders = [["observed", "Observed order"], ["breaking", "Breaking order"]].map(([name, title]) => {
+  const orders = [["observed", finding.failure ? "The run that failed" : "Observed order"], ["breaking", "Breaking order"]].map(([name, title]) => {
     const events = decoded(finding[name].list);
     return { name, title, events, pending: finding[name].pending, unfolded: new Set(), cursor: -1, top: 0 };
   }).filter(order => order.events.length > 0 || order.pending.length > 0);

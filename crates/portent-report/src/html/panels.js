@@ -1,17 +1,18 @@
 // The panels around the lanes: what is said about a finding, and the source at the cursor.
 
 function headOf(finding, goTo) {
-  const facts = [
+  const failure = finding.failure;
+  // A failure was seen: how often it was predicted, and in which model, says nothing about it.
+  const facts = [failure && finding.sure, finding.allocated && `allocated at ${finding.allocated}`].concat(failure ? [] : [
     `${finding.exact ? "" : "at least "}${counted(finding.instances, "instance")}`,
     `model ${finding.model}`,
     ...finding.flags,
     finding.pattern && `pattern ${finding.pattern}`,
     finding.round && `round ${finding.round}`,
-    finding.witness && `witness: ${counted(finding.witness[0], "event")}, ${counted(finding.witness[1], "switch")}`,
-    finding.allocated && `allocated at ${finding.allocated}`,
+    finding.witness && `schedule: ${counted(finding.witness[0], "event")}, ${counted(finding.witness[1], "switch")}`,
     finding.tsan,
-  ].filter(Boolean);
-  const replayed = finding.replayed && `Seen in ${finding.replayed[0]} of ${counted(finding.replayed[1], "replay")}`
+  ]).filter(Boolean);
+  const replayed = !failure && finding.replayed && `Seen in ${finding.replayed[0]} of ${counted(finding.replayed[1], "replay")}`
     + (finding.replayed[2] ? `: ${finding.replayed[2]}` : "") + ".";
   const places = finding.places.map(place => element("tr", {
     "data-event": place.event, onclick: () => place.event !== null && goTo(place.event),
@@ -26,13 +27,31 @@ function headOf(finding, goTo) {
     element("button", { onclick: click => copy(finding.command, click.target) }, "copy"));
   return [
     element("h2", {},
-      element("span", { style: `color:var(--${finding.kind})` }, capital(finding.title)), `on ${finding.object}`,
+      element("span", { style: `color:var(--${finding.kind})` }, capital(finding.title)), failure ? whereOf(finding) : `on ${finding.object}`,
+      finding.level === "observation" ? element("span", { class: "badge" }, "observation") : null,
       element("span", { class: `badge ${finding.verdict}` }, finding.verdict), element("span", { class: "mono" }, finding.id)),
     element("p", { class: "why" }, [finding.why, replayed, finding.diverged && `The replay diverged: ${finding.diverged}`].filter(Boolean).join(" ")),
+    failure?.decisive && element("p", { class: "decisive" }, element("b", {}, "Decisive"), failure.decisive),
     element("div", { class: "facts" }, ...facts.map(fact => element("span", {}, fact))),
     element("table", { id: "places" }, element("tbody", {}, ...places)),
+    failure && toldOf(failure),
     command,
   ].filter(Boolean);
+}
+
+/** Where a failure happened, in a few words. */
+function whereOf(finding) {
+  return [finding.name && finding.name !== finding.object ? `in ${finding.name}` : finding.object, ...finding.lines].filter(Boolean).join("  ");
+}
+
+/** The call stacks, the first one open, and what the program said. */
+function toldOf(failure) {
+  const stacks = failure.stacks.map(([who, frames], i) => element("details", { open: i === 0 ? "" : null },
+    element("summary", {}, `stack: ${who}`),
+    element("ol", { start: 0 }, ...frames.map(([text, user]) => element("li", { class: user ? null : "library" }, text)))));
+  const said = failure.stderr.trim() && element("details", { open: "" },
+    element("summary", {}, "standard error"), element("pre", {}, failure.stderr));
+  return element("div", { class: "told" }, ...stacks, said || null);
 }
 
 function capital(text) {

@@ -7,6 +7,7 @@ pub(crate) enum Ink {
     Goal,
     Label,
     Dim,
+    Plain,
     /// A thread, by its number among those of the finding.
     Thread(usize),
 }
@@ -23,6 +24,7 @@ pub(crate) fn paint(colours: bool, ink: Ink, text: &str) -> String {
         Ink::Goal => "1;31",
         Ink::Label => "1",
         Ink::Dim => "2",
+        Ink::Plain => return text.to_owned(),
         Ink::Thread(n) => THREADS[n % THREADS.len()],
     };
     format!("\x1b[{code}m{text}\x1b[0m")

@@ -94,6 +94,7 @@ fn heading(story: &Story, look: &Look) -> String {
     }
     notes.extend(story.round.map(|round| format!("round {round}")));
     notes.extend(finding.flags.names().map(str::to_owned));
+    notes.extend(finding.bug.pattern().map(|pattern| pattern.name().to_owned()));
     format!(
         "{}  {} ({})\n",
         paint(look.colours, Ink::Goal, &finding.id),

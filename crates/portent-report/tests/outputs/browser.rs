@@ -3,7 +3,9 @@
 //! Runs where there is a Chromium (`PORTENT_BROWSER` names another); says loudly that it is skipped where there is none.
 
 use crate::common;
-use portent_report::{Extras, html};
+use crate::failures;
+use portent_predict::Harm;
+use portent_report::{Extras, Settings, html};
 use portent_testing::scratch::Scratch;
 use portent_testing::skipped;
 use std::path::{Path, PathBuf};
@@ -91,6 +93,7 @@ fn keys_move_through_findings_and_events_and_the_source_follows() {
     let page = html::page(&common::shop_report()).unwrap();
     let script = r##"
       say("findings", all("#list li").length);
+      say("folded", one("#observations").open);
       say("orders", all(".order").length);
       say("title", one("#head h2").textContent);
       const first = selected();
@@ -123,7 +126,8 @@ fn keys_move_through_findings_and_events_and_the_source_follows() {
       const before = document.documentElement.dataset.theme;
       press("t"); await wait();
       say("theme", before !== document.documentElement.dataset.theme);
-      one('#list li:last-child').click(); await wait();
+      [...all("#list li")].at(-1).click(); await wait();
+      say("unfolded", one("#observations").open);
       say("arrows", all("path.reads-from").length > 0);
       press("v"); await wait();
       say("one order", all(".order").length);
@@ -151,6 +155,8 @@ fn keys_move_through_findings_and_events_and_the_source_follows() {
     assert_eq!(value(&said, "filtered"), "3");
     assert_eq!(value(&said, "help"), "true");
     assert_eq!(value(&said, "theme"), "true");
+    assert_eq!(value(&said, "folded"), "false", "observations do not stand in the way");
+    assert_eq!(value(&said, "unfolded"), "true");
     assert_eq!(value(&said, "arrows"), "true");
     assert_eq!(value(&said, "one order"), "1");
     assert_eq!(value(&said, "place"), "11    int seen = balance;");
@@ -211,6 +217,30 @@ fn names_from_a_trace_cannot_run_in_the_page() {
     let Some(said) = visit(&html::page(&report).unwrap(), script) else { return };
     assert_eq!(value(&said, "problems"), "", "{said}");
     assert!(value(&said, "object").contains("&lt;/script&gt;"), "{said}");
+}
+
+#[test]
+fn a_failure_is_told_with_what_decides_its_stack_and_what_the_program_said() {
+    let report = failures::of_harms(Settings::default(), [Harm::UseAfterFree, Harm::Output]);
+    let script = r##"
+      say("title", one("#head h2").textContent);
+      say("decisive", one(".decisive").textContent);
+      say("stacks", all(".told ol").length);
+      say("frames", all(".told ol")[0].children.length);
+      say("library", all(".told ol")[0].querySelectorAll(".library").length);
+      say("stderr", one(".told pre").textContent.split("\n")[1]);
+      say("order", one(".order h3").textContent.startsWith("The run that failed"));
+      say("goals", all(".order.active .row.goal").length);
+      say("observations", one("#observations").open);
+    "##;
+    let Some(said) = visit(&html::page(&report).unwrap(), script) else { return };
+    assert_eq!(value(&said, "problems"), "", "{said}");
+    assert!(value(&said, "title").starts_with("Use after freein worker()"), "{said}");
+    assert!(value(&said, "decisive").starts_with("DecisiveT2's read of count"), "{said}");
+    assert_eq!((value(&said, "stacks"), value(&said, "frames"), value(&said, "library")), ("3", "4", "2"));
+    assert_eq!(value(&said, "stderr"), "worker: got nothing");
+    assert_eq!((value(&said, "order"), value(&said, "goals")), ("true", "5"));
+    assert_eq!(value(&said, "observations"), "false");
 }
 
 #[test]

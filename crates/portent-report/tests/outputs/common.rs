@@ -28,6 +28,7 @@ pub(crate) fn report(input: &str, std: &str, extras: &Extras) -> Report {
         kinds: options.kinds,
         sources: Sources::below([reports()]),
         replay: Some("portent replay run.portent --finding".into()),
+        ..Settings::default()
     });
     report.add(trace.into(), Model::Reads, prediction, extras);
     report

@@ -1,8 +1,10 @@
 //! What machines read: JSON and SARIF against their schemas, JUnit as XML.
 
 use crate::common::{replayed, report, shop, shop_report};
+use crate::failures;
 use jsonschema::Validator;
-use portent_report::{Extras, Report, json, junit, sarif};
+use portent_predict::Harm;
+use portent_report::{Extras, Level, Report, Settings, json, junit, sarif};
 use portent_testing::corpus::{Case, cases};
 use serde_json::{Value, json};
 
@@ -48,6 +50,7 @@ fn reports() -> Vec<(String, Report)> {
     let mut reports: Vec<(String, Report)> = cases().into_iter().map(of_case).collect();
     reports.push(("shop".into(), shop_report()));
     reports.push(("replayed shop".into(), report("shop.std", &shop(), &replayed(&shop_report()))));
+    reports.push(("failures".into(), failures::of_harms(Settings::default(), Harm::ALL)));
     reports.push(("nothing".into(), report("quiet.std", "T1|w(x)|1\n", &Extras::default())));
     reports
 }
@@ -62,9 +65,8 @@ fn json_is_what_the_documentation_says() {
             kinds.insert(format!("{} {}", finding["kind"], finding["form"]));
         }
     }
-    assert_eq!(kinds.len(), 5, "{kinds:?}");
-    let wrong =
-        json!({ "schema": 1, "trace": {}, "findings": [{}], "incomplete": [], "partial": null, "reads_from": [] });
+    assert_eq!(kinds.len(), 5 + Harm::ALL.len(), "{kinds:?}");
+    let wrong = json!({ "schema": 2, "scope": [], "trace": {}, "findings": [{}], "incomplete": [], "partial": null, "reads_from": [] });
     assert!(!schema.is_valid(&wrong), "the schema refuses something");
 }
 
@@ -78,9 +80,11 @@ fn json_says_what_replays_showed() {
     assert_eq!((&race["verdict"], &race["round"]), (&json!("confirmed"), &json!(2)));
     assert_eq!(race["replay"], json!({ "runs": 5, "hits": 5, "showed": "assertion `hits == 2' failed" }));
     assert_eq!(race["tsan"], "silent");
-    let deadlock = of_kind("deadlock");
-    assert_eq!(deadlock["verdict"], "unconfirmed");
+    let deadlock = document["findings"].as_array().unwrap().iter().find(|f| f["verdict"] == "unconfirmed").unwrap();
+    assert_eq!(deadlock["kind"], "deadlock");
+    assert_eq!(deadlock["level"], "observation");
     assert!(deadlock["replay"]["diverged"].as_str().unwrap().starts_with("B waits for l"));
+    assert_eq!(deadlock["replay"]["why"], deadlock["replay"]["diverged"]);
     assert_eq!(of_kind("atomicity")["verdict"], "predicted");
 }
 
@@ -135,6 +139,57 @@ fn sarif_tells_the_schedule_as_thread_flows_in_execution_order() {
     assert_eq!(told[told.len() - 2..], ["5. A: waits for m", "6. B: waits for l"]);
 }
 
+#[test]
+fn json_tells_failures_with_stacks_and_what_decides() {
+    let report = failures::of_harms(Settings::default(), [Harm::UseAfterFree, Harm::Output]);
+    let document: Value = serde_json::from_str(&json::document(&report).unwrap()).unwrap();
+    assert_eq!(document["schema"], 2);
+    let explored = json!({ "runs": 23, "behaviours": 23, "complete": true, "left": 0, "assumptions": [] });
+    assert_eq!(document["explored"], explored);
+    let finding = &document["findings"][0];
+    assert_eq!((&finding["kind"], &finding["form"]), (&json!("failure"), &json!("use_after_free")));
+    assert_eq!((&finding["level"], &finding["model"]), (&json!("failure"), &json!("none")));
+    assert_eq!(finding["message"], "Block from pool.cpp:20 is used after it was freed");
+    assert_eq!(finding["decisive"]["operation"]["line"], 14);
+    assert_eq!(finding["decisive"]["because"]["thread"], "T1");
+    assert_eq!(finding["decisive"]["passes"], "sees 1, written by main");
+    let roles: Vec<&Value> = finding["places"].as_array().unwrap().iter().map(|place| &place["role"]).collect();
+    assert_eq!(roles, ["failure", "made", "ended"]);
+    assert_eq!(finding["stacks"].as_array().unwrap().len(), 3, "one for each place");
+    let user = json!({ "function": "worker(bool)", "file": "pool.cpp", "line": 41, "user": true });
+    assert_eq!(finding["stacks"][0][1], user);
+    assert!(finding["stderr"].as_str().unwrap().contains("worker: got nothing"));
+    assert_eq!(document["findings"][1]["level"], "observation");
+}
+
+#[test]
+fn sarif_has_a_rule_per_form_the_users_line_and_stacks() {
+    let report = failures::of_harms(Settings::default(), [Harm::UseAfterFree, Harm::Output]);
+    let document = validate(&sarif_schema(), &sarif::document(&report).unwrap(), "failures");
+    let results = document["runs"][0]["results"].as_array().unwrap();
+    let used = &results[0];
+    assert_eq!((&used["ruleId"], &used["level"]), (&json!("use-after-free"), &json!("error")));
+    let place = &used["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "pool.cpp", "not the library's line");
+    assert_eq!(place["region"]["startLine"], 41);
+    assert_eq!(used["stacks"].as_array().unwrap().len(), 3);
+    assert_eq!(used["stacks"][0]["frames"][1]["location"]["physicalLocation"]["region"]["startLine"], 41);
+    let message = used["message"]["text"].as_str().unwrap();
+    assert!(message.contains("Decisive: T2's read of count at pool.cpp:14: sees 0"), "{message}");
+    assert_eq!(used["codeFlows"][0]["message"]["text"], "The run that failed");
+    assert_eq!((&results[1]["ruleId"], &results[1]["level"]), (&json!("output"), &json!("note")));
+}
+
+#[test]
+fn junit_fails_for_failures_and_passes_with_observations() {
+    let xml = junit::document(&failures::of_harms(Settings::default(), [Harm::Assertion, Harm::Output]));
+    assert!(xml.contains("<testsuite name=\"portent.failure\" tests=\"2\" failures=\"1\""), "{xml}");
+    assert!(xml.contains("file=\"pool.cpp\" line=\"41\""), "{xml}");
+    let parts: Vec<&str> = xml.split("<testcase classname=\"portent.failure\"").collect();
+    assert!(parts[1].contains("<failure") && parts[1].contains("Decisive: T2's"), "{xml}");
+    assert!(parts[2].contains("<system-out>different output in worker()") && !parts[2].contains("<failure"), "{xml}");
+}
+
 /// The names of open elements, step by step; panics on what is not well-formed.
 fn well_formed(xml: &str) -> usize {
     let mut open: Vec<&str> = Vec::new();
@@ -162,8 +217,10 @@ fn junit_counts_its_cases_and_is_well_formed() {
     for (name, report) in reports() {
         let xml = junit::document(&report);
         well_formed(&xml);
-        assert_eq!(xml.matches("<failure").count(), report.stories.len(), "{name}");
-        assert!(xml.contains(&format!("failures=\"{}\"", report.stories.len())), "{name}");
+        let failures = report.count(Level::Failure);
+        assert_eq!(xml.matches("<failure").count() as u64, failures, "{name}");
+        assert_eq!(xml.matches("<system-out>").count() as u64, report.count(Level::Observation), "{name}");
+        assert!(xml.contains(&format!("failures=\"{failures}\"")), "{name}");
         assert!(xml.matches("<testcase").count() >= report.settings.kinds.len(), "{name}");
     }
     let xml = junit::document(&shop_report());

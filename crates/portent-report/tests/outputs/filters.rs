@@ -1,9 +1,11 @@
 //! Suppressions and baselines on a real report.
 
 use crate::common::shop_report;
+use crate::failures;
+use portent_predict::Harm;
 use portent_report::baseline::Baseline;
-use portent_report::json;
 use portent_report::suppress::Suppressions;
+use portent_report::{Settings, json};
 
 /// The ids that are left after rules, and the lines of rules that were of no use.
 fn after(rules: &str) -> (Vec<String>, Vec<usize>) {
@@ -43,6 +45,31 @@ fn rules_name_forms_objects_files_and_ids() {
     let id = shop_report().stories[0].finding.id.clone();
     assert_eq!(after(&format!("id={id} kind=race")).0.len(), 6);
     assert_eq!(after(&format!("id={id} kind=deadlock")).0.len(), 7);
+}
+
+#[test]
+fn rules_and_baselines_know_failures() {
+    let report = || failures::of_harms(Settings::default(), Harm::ALL);
+    let left = |rules: &str| {
+        let mut rules = Suppressions::parse(rules).unwrap();
+        let mut report = report();
+        report.withhold(Some(&mut rules), None);
+        report.stories.len()
+    };
+    let all = Harm::ALL.len();
+    assert_eq!(left("kind=failure"), 0);
+    assert_eq!(left("kind=race"), all);
+    assert_eq!(left("form=crash"), all - 1);
+    assert_eq!(left("kind=use-after-free"), all - 1);
+    assert_eq!(left("kind=failure form=*free"), all - 3);
+    assert_eq!(left("function=worker* file=pool.cpp"), 0, "the user's line is a place of it");
+    assert_eq!(left("function=run"), all, "who calls it is not");
+    assert_eq!(left("object=Block*"), all - 5);
+    let mut old = report();
+    old.stories.truncate(3);
+    let mut new = report();
+    new.withhold(None, Some(&Baseline::parse(&json::document(&old).unwrap()).unwrap()));
+    assert_eq!((new.stories.len(), new.withheld.known.len()), (all - 3, 3));
 }
 
 #[test]

@@ -3,5 +3,6 @@
 mod browser;
 mod common;
 mod documents;
+mod failures;
 mod filters;
 mod stories;

@@ -3,27 +3,69 @@
 use crate::common::{replayed, report, shop, shop_report};
 use insta::assert_snapshot;
 use portent_order::Model;
-use portent_predict::{Control, Options, predict};
+use portent_predict::{BugKind, Control, Options, predict};
 use portent_report::text::{Look, page};
-use portent_report::{Extras, Settings, Verdict};
+use portent_report::{Extras, Level, Report, Settings, Story, Verdict};
 use portent_testing::corpus;
 use portent_trace::Trace;
+
+/// The shop, told at length.
+fn detailed_shop() -> Report {
+    let mut report = shop_report();
+    report.settings.detailed = true;
+    report
+}
 
 #[test]
 fn the_shop_in_a_hundred_columns() {
     assert_snapshot!("shop", page(&shop_report(), &Look::default()));
+    assert_snapshot!("shop_detailed", page(&detailed_shop(), &Look::default()));
 }
 
 #[test]
 fn the_shop_replayed_in_eighty_columns() {
     let mut report = report("shop.std", &shop(), &replayed(&shop_report()));
-    report.stories.truncate(2);
-    assert_snapshot!("shop_80", page(&report, &Look { width: 80, ..Look::default() }));
+    assert_eq!(report.count(Level::Observation), 4, "what no replay showed is no alarm");
+    report.stories.retain(|story| story.replayed.is_some());
+    report.settings.observations = true;
+    report.reads_from.clear();
+    let look = Look { width: 80, ..Look::default() };
+    assert_snapshot!("shop_80", page(&report, &look));
+    report.settings.detailed = true;
+    assert_snapshot!("shop_80_detailed", page(&report, &look));
+}
+
+#[test]
+fn kinds_asked_for_by_name_are_failures() {
+    let levels = |asked: Vec<BugKind>, atomic: bool, std: &str| {
+        let options = Options::default();
+        let trace = Trace::from_std(std).unwrap();
+        let found = predict(&trace, &options, &Control::default());
+        let mut report = Report::new(Settings { asked, atomic, ..Settings::default() });
+        report.add(trace.into(), Model::Reads, found, &Extras::default());
+        let level = |story: &Story| format!("{} {}", story.finding.kind().name(), story.level.name());
+        let mut levels: Vec<String> = report.stories.iter().map(level).collect();
+        levels.dedup();
+        levels
+    };
+    let marked = ["race failure", "deadlock failure", "atomicity failure", "nondeterminism observation"];
+    assert_eq!(levels(Vec::new(), false, &shop()), marked, "the block is marked in the source");
+    let asked = levels(vec![BugKind::Nondeterminism], false, &shop());
+    assert_eq!(asked, ["race failure", "deadlock failure", "atomicity failure", "nondeterminism failure"]);
+}
+
+#[test]
+fn words_of_ours_stay_out_of_the_default_text() {
+    let text = page(&shop_report(), &Look::default());
+    for word in ["instance", "witness", "round", "beyond_hb", "where reads may take", "breaking order", "tsan"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+    assert!(text.ends_with("4 failures.  3 observations (--observations).\n"), "{text}");
 }
 
 #[test]
 fn a_narrow_terminal_gets_one_order_below_the_other() {
-    let mut report = shop_report();
+    let mut report = detailed_shop();
     report.stories.truncate(1);
     let text = page(&report, &Look { width: 60, ..Look::default() });
     let at = |what: &str| text.lines().position(|line| line.trim() == what).unwrap_or_else(|| panic!("{text}"));
@@ -33,47 +75,52 @@ fn a_narrow_terminal_gets_one_order_below_the_other() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for case in corpus::cases() {
-        for width in [60, 80, 100, 120, 200] {
-            let report = report(&case.name, &case.text, &Extras::default());
+        for (width, detailed) in [60, 80, 100, 120, 200].into_iter().flat_map(|w| [(w, false), (w, true)]) {
+            let mut report = report(&case.name, &case.text, &Extras::default());
+            report.settings.detailed = detailed;
             let text = page(&report, &Look { width, ..Look::default() });
             // Headings, places and the list of reads are never wrapped: they are looked for.
             let wide = text.lines().filter(|line| line.contains(['│', '┼', '⋮']) || line.starts_with("           "));
             for line in wide {
                 assert!(line.chars().count() <= width, "{} at {width}: {line}", case.name);
             }
+            assert!(detailed || text.lines().count() <= Look::LINES, "{}: {text}", case.name);
         }
     }
 }
 
 #[test]
 fn colours_only_when_asked_for() {
-    let report = shop_report();
-    assert!(!page(&report, &Look::default()).contains('\u{1b}'));
-    let coloured = page(&report, &Look { colours: true, ..Look::default() });
-    let mut plain = String::new();
-    let mut rest = coloured.as_str();
-    while let Some((before, code)) = rest.split_once('\u{1b}') {
-        plain.push_str(before);
-        rest = code.split_once('m').unwrap().1;
+    for report in [shop_report(), detailed_shop()] {
+        assert!(!page(&report, &Look::default()).contains('\u{1b}'));
+        let coloured = page(&report, &Look { colours: true, ..Look::default() });
+        let mut plain = String::new();
+        let mut rest = coloured.as_str();
+        while let Some((before, code)) = rest.split_once('\u{1b}') {
+            plain.push_str(before);
+            rest = code.split_once('m').unwrap().1;
+        }
+        plain.push_str(rest);
+        let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+        assert_eq!(trimmed(&plain), trimmed(&page(&report, &Look::default())), "colours change nothing else");
+        assert_ne!(plain, coloured);
     }
-    plain.push_str(rest);
-    let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
-    assert_eq!(trimmed(&plain), trimmed(&page(&report, &Look::default())), "colours change nothing else");
-    assert_ne!(plain, coloured);
 }
 
 #[test]
 fn many_findings_are_told_in_short_after_the_first_ones() {
-    let report = shop_report();
-    let text = page(&report, &Look { stories: 2, ..Look::default() });
+    let text = page(&detailed_shop(), &Look { stories: 2, ..Look::default() });
     assert_eq!(text.matches("breaking order").count(), 2);
     assert_eq!(text.matches("  why ").count(), 4);
     assert!(text.contains("the last 2 are shown in brief"));
+    let text = page(&shop_report(), &Look { stories: 2, ..Look::default() });
+    assert_eq!(text.matches("  replay     ").count(), 2, "{text}");
+    assert!(text.contains("\n✗ atomicity-1b3d61  atomicity violation on balance  shop.c:11"), "{text}");
 }
 
 #[test]
 fn values_that_differ_because_of_a_bug_on_the_same_object_are_told_below_it() {
-    let text = page(&shop_report(), &Look::default());
+    let text = page(&detailed_shop(), &Look::default());
     let line = |what: &str| text.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{text}"));
     assert!(line("data race on hits") < line("values of hits that can differ, too"));
     assert!(line("values of hits that can differ, too") < line("hits can end with 1"));
@@ -125,7 +172,9 @@ fn the_value_read_in_the_breaking_order_is_the_one_it_would_see_there() {
 #[test]
 fn a_post_that_lets_a_thread_go_is_told_as_a_post() {
     let trace = "T1|w(z)|1\nT1|post(s)|2\nT0|semw(s)|3\nT0|w(x)|4\nT2|w(x)|5\n";
-    let text = page(&report("post.std", trace, &Extras::default()), &Look::default());
+    let mut report = report("post.std", trace, &Extras::default());
+    report.settings.detailed = true;
+    let text = page(&report, &Look::default());
     assert!(!text.contains("fork"), "{text}");
     // In both orders, and once in each, though engines know it as several events.
     for action in ["T1 post s", "T0 pass s"] {

@@ -53,6 +53,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
         kinds: options.kinds,
         sources: reports::sources(&args.report.source, &args.trace),
         replay: replay_command(args),
+        ..Settings::default()
     });
     report.add(Arc::new(trace), options.model, prediction, &Extras::default());
     filters.apply(&mut report);

@@ -1,0 +1,178 @@
+//! A finding as it is told by default: what and where, what happened, the few events that explain it, how to see it again.
+
+use super::Look;
+use super::frames;
+use super::lines::lines;
+use super::paint::{Ink, paint};
+use crate::deciding::verb;
+use crate::level::Level;
+use crate::report::{Report, Story, Verdict};
+use crate::words::{cut, line, short, wrapped};
+use portent_predict::Failure;
+
+/// Width of the labels.
+const LABEL: usize = 11;
+/// Lines of prose, and of what the program said.
+const PROSE: usize = 4;
+const SAID: usize = 4;
+
+/// The whole block.
+///
+/// `first`: it is the first of its page, and says what else a replay can do.
+pub(crate) fn block(report: &Report, story: &Story, look: &Look, first: bool) -> String {
+    let mut page = Page { text: heading(report, story, look) + "\n", look };
+    page.prose(&story.why);
+    page.reason(story);
+    page.text.push_str(&lines(report, story, look));
+    page.decisive(report, story);
+    match story.finding.bug.failure() {
+        Some(failure) => page.failure(report, story, failure),
+        None => {
+            if let Some(showed) = story.replayed.as_ref().and_then(|replayed| replayed.showed.as_ref()) {
+                page.say("seen as", &line(showed), 2);
+            }
+            if let Some(site) = &story.allocated {
+                page.say("memory", &format!("allocated at {}", line(site)), 1);
+            }
+        }
+    }
+    page.replay(story, first);
+    page.text
+}
+
+/// An observation: what and where, why it may matter, how to see it.
+pub(crate) fn observation(report: &Report, story: &Story, look: &Look) -> String {
+    let mut page = Page { text: heading(report, story, look) + "\n", look };
+    page.prose(&story.why);
+    page.reason(story);
+    page.decisive(report, story);
+    page.replay(story, false);
+    page.text
+}
+
+/// One line: what and where, id, how sure.
+pub(crate) fn heading(report: &Report, story: &Story, look: &Look) -> String {
+    let width = look.width.min(Look::WIDEST);
+    let right = format!("{}   {}", story.finding.id, story.sure());
+    let places = places(report, story);
+    let gap = if places.is_empty() { "" } else { "  " };
+    // Names give way before the rest does.
+    let taken = 2 + gap.len() + places.chars().count() + 3 + right.chars().count();
+    let what = short(&line(&story.what()), width.saturating_sub(taken).max(30));
+    let left = what.chars().count() + 2 + gap.len() + places.chars().count();
+    let space = width.saturating_sub(left + right.chars().count()).max(3);
+    let (mark, ink) = match story.level {
+        Level::Failure => ("✗", Ink::Goal),
+        Level::Observation => ("○", Ink::Label),
+    };
+    format!(
+        "{} {}{gap}{places}{}{}",
+        paint(look.colours, ink, mark),
+        paint(look.colours, Ink::Heading, &what),
+        " ".repeat(space),
+        paint(look.colours, Ink::Dim, &right)
+    )
+}
+
+fn places(report: &Report, story: &Story) -> String {
+    /// More places than these are in the lines below.
+    const SHOWN: usize = 3;
+    let lines = story.lines(&report.settings.sources);
+    let more = if lines.len() > SHOWN { ", …" } else { "" };
+    lines[..lines.len().min(SHOWN)].join(", ") + more
+}
+
+/// For lists: id, what, where, how sure.
+pub(crate) fn row(report: &Report, story: &Story) -> String {
+    let parts = [story.finding.id.clone(), short(&line(&story.what()), 60), places(report, story), story.sure()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+}
+
+/// Text that grows.
+struct Page<'a> {
+    text: String,
+    look: &'a Look,
+}
+
+impl Page<'_> {
+    fn prose(&mut self, words: &str) {
+        let room = self.look.width.min(Look::WIDEST).max(12);
+        for told in at_most(wrapped(words, room - 2), PROSE) {
+            self.text.push_str(format!("  {told}").trim_end());
+            self.text.push('\n');
+        }
+    }
+
+    /// Why it is no alarm though it was predicted.
+    fn reason(&mut self, story: &Story) {
+        if let Verdict::Unconfirmed(Some(why)) = &story.verdict {
+            self.say("not seen", &line(why), 2);
+        }
+    }
+
+    fn say(&mut self, label: &str, words: &str, most: usize) {
+        let room = self.look.width.min(Look::WIDEST).saturating_sub(2 + LABEL);
+        self.list(label, &at_most(wrapped(words, room.saturating_sub(2)), most));
+    }
+
+    /// Lines as they are.
+    fn list(&mut self, label: &str, lines: &[String]) {
+        for (at, told) in lines.iter().enumerate() {
+            let label = format!("{:<LABEL$}", if at == 0 { label } else { "" });
+            self.text.push_str(format!("  {}{told}", paint(self.look.colours, Ink::Label, &label)).trim_end());
+            self.text.push('\n');
+        }
+    }
+
+    fn decisive(&mut self, report: &Report, story: &Story) {
+        if let Some(decided) = &story.decided {
+            self.say("decisive", &decided.sentence(&report.settings.sources), 3);
+        }
+    }
+
+    fn failure(&mut self, report: &Report, story: &Story, failure: &Failure) {
+        let sources = &report.settings.sources;
+        let room = self.look.width.min(Look::WIDEST).saturating_sub(2 + LABEL);
+        let stack = story.places.first().map(|spot| frames::stack(sources, &spot.stack)).unwrap_or_default();
+        self.list("stack", &stack.iter().map(|told| cut(told, room)).collect::<Vec<_>>());
+        for spot in story.places.iter().skip(1).take(SAID) {
+            let label = verb(failure.harm, spot.role).or(spot.thread.as_deref()).unwrap_or("also");
+            if let Some(chain) = frames::chain(sources, &spot.stack) {
+                self.list(&short(&line(label), LABEL - 1), &[cut(&chain, room)]);
+            }
+        }
+        self.list("stderr", &said(failure).iter().map(|told| cut(told, room)).collect::<Vec<_>>());
+    }
+
+    fn replay(&mut self, story: &Story, first: bool) {
+        if let Some(command) = &story.command {
+            // Commands are copied: never wrapped.
+            let mut command = line(command);
+            const HINT: &str = "        (--debugger gdb stops just before it)";
+            if first && 2 + LABEL + command.chars().count() + HINT.len() <= self.look.width.min(Look::WIDEST) {
+                command.push_str(HINT);
+            }
+            self.list("replay", &[command]);
+        }
+    }
+}
+
+/// The first lines, and a sign that there are more.
+fn at_most(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            last.push_str(" …");
+        }
+    }
+    lines
+}
+
+/// The last lines of what the program said, but for those that the message repeats.
+fn said(failure: &Failure) -> Vec<String> {
+    let message = line(&failure.message);
+    let known = |told: &String| message.contains(told.as_str()) || told.contains(message.as_str());
+    let lines = failure.stderr.lines().map(|told| line(told.trim_end())).filter(|told| !told.trim().is_empty());
+    let mut lines: Vec<String> = lines.filter(|told| message.is_empty() || !known(told)).collect();
+    lines.split_off(lines.len().saturating_sub(SAID))
+}

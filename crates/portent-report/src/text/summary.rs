@@ -1,0 +1,150 @@
+//! The end of the text: what is left out, what is not known, how much was run, and in the last line what came out.
+
+use super::brief;
+use crate::level::Level;
+use crate::report::{Explored, Report};
+use crate::words::{count, counted, cut, line};
+use portent_predict::{BugKind, Form, Harm, Incomplete};
+
+/// Entries of each list that are shown, unless all are wanted.
+const FEW: usize = 6;
+
+/// All of it: the lines before the last one are at most `FEW` of each sort, unless `whole`.
+pub(crate) fn summary(report: &Report, whole: bool) -> String {
+    let mut text = String::new();
+    for told in &report.properties {
+        text.push_str(&format!("property {}: {}\n", line(&told.name), line(&told.sentence)));
+        for note in told.notes.iter().take(if whole { usize::MAX } else { 2 }) {
+            text.push_str(&format!("  {}\n", line(note)));
+        }
+    }
+    let withheld = &report.withheld;
+    if !withheld.known.is_empty() {
+        text.push_str(&format!("known from the baseline: {}\n", counted(withheld.known.len() as u64, "finding")));
+    }
+    if !withheld.suppressed.is_empty() {
+        text.push_str(&format!("suppressed: {}\n", counted(withheld.suppressed.len() as u64, "finding")));
+    }
+    // Properties have said so themselves.
+    let open = report.incomplete.iter().filter(|(_, entry)| entry.kind != BugKind::Property);
+    list(&mut text, open.map(|(_, entry)| open_line(entry)), "not examined or undecided", whole);
+    list(&mut text, report.scope.iter().map(|hole| format!("not covered: {}\n", line(hole))), "not covered", whole);
+    if let Some(explored) = &report.explored {
+        let assumed = explored.assumptions.iter().map(|assumed| format!("assumed: {}\n", line(assumed)));
+        list(&mut text, assumed, "assumed", whole);
+    }
+    text + &last_line(report)
+}
+
+/// Lines, and how many more there are.
+fn list(text: &mut String, lines: impl Iterator<Item = String>, what: &str, whole: bool) {
+    let lines: Vec<String> = lines.collect();
+    let shown = if whole { lines.len() } else { lines.len().min(FEW) };
+    lines[..shown].iter().for_each(|told| text.push_str(told));
+    if shown < lines.len() {
+        text.push_str(&format!("{what}: {} more (--json lists them)\n", count((lines.len() - shown) as u64)));
+    }
+}
+
+/// The first of the observations, if it is that the program prints something else.
+pub(crate) fn other_output(report: &Report) -> Option<String> {
+    let is_output = Form::Failure(Harm::Output);
+    let story = report.of_level(Level::Observation).find(|story| story.finding.bug.form() == is_output)?;
+    let decided = story.decided.as_ref().map(|decided| decided.sentence(&report.settings.sources));
+    let why = decided.map_or_else(|| line(&story.why), |decided| format!("{} decisive: {decided}", line(&story.why)));
+    Some(cut(&format!("○ {}  {}  {why}", story.title(), story.finding.id), 240) + "\n")
+}
+
+/// What came out, how much was run for it, how long that took.
+fn last_line(report: &Report) -> String {
+    let failures = report.count(Level::Failure);
+    let observations = report.count(Level::Observation);
+    let mut parts = Vec::new();
+    let nothing = failures == 0;
+    parts.push(match nothing {
+        true => format!("✓ no failure: {}", worth(report)),
+        false => format!("{}.", counted(failures, "failure")),
+    });
+    if let (false, Some(explored)) = (nothing, &report.explored) {
+        parts.push(run(explored));
+    }
+    if observations > 0 {
+        let how = if report.settings.observations { "" } else { " (--observations)" };
+        parts.push(format!("{}{how}.", counted(observations, "observation")));
+    }
+    if let Some(seconds) = report.seconds {
+        parts.push(format!("{seconds:.1} s"));
+    }
+    parts.join("  ") + "\n"
+}
+
+/// How much was run.
+fn run(explored: &Explored) -> String {
+    let Explored { runs, behaviours, complete, left, .. } = explored;
+    let ran = counted(*runs, "run");
+    match (complete, behaviours) {
+        (true, _) => format!("{ran}, {}: these are all there are.", counted(*behaviours, "behaviour")),
+        (false, 0) => format!("{ran}."),
+        (false, _) => format!("{ran}, {}; {}.", counted(*behaviours, "behaviour"), untried(*left)),
+    }
+}
+
+fn untried(left: u64) -> String {
+    match left {
+        0 => "more may be possible".into(),
+        1 => "at least 1 alternative was not tried".into(),
+        _ => format!("at least {} alternatives were not tried", count(left)),
+    }
+}
+
+/// What nothing found is worth: what was run or examined.
+fn worth(report: &Report) -> String {
+    let input = cut(&line(&report.settings.input), 60);
+    match &report.explored {
+        Some(Explored { behaviours: 1, complete: true, .. }) => {
+            format!("{input} was run; complete: this is the only behaviour of this test.")
+        }
+        Some(Explored { behaviours, complete: true, .. }) => {
+            format!("{input} was run; complete: all {} behaviours of this test were run.", count(*behaviours))
+        }
+        Some(Explored { runs, behaviours, left, .. }) => {
+            let ran = if *behaviours == 0 { counted(*runs, "run") } else { counted(*behaviours, "behaviour") };
+            format!("{input} was run; not complete: {ran}, {}.", untried(*left))
+        }
+        None => {
+            let looked = match report.incomplete.is_empty() {
+                true => "examined",
+                false => "examined, not completely",
+            };
+            let (events, threads) = (report.size.events, report.size.threads as u64);
+            format!("{input} ({} of {}) was {looked}.", counted(events, "event"), counted(threads, "thread"))
+        }
+    }
+}
+
+/// What is said of candidates that were neither shown nor refuted.
+fn open_line(entry: &Incomplete) -> String {
+    let (kind, status, why) = (entry.kind.name(), entry.status.words(), entry.why.name());
+    let more = if entry.at_least { "at least " } else { "" };
+    let unit = if entry.groups { "group" } else { "candidate" };
+    let what = match &entry.events {
+        Some(_) => line(&entry.what),
+        None if entry.what.starts_with("branches ") => {
+            let rest = entry.what.trim_start_matches("branches ");
+            format!("{kind} candidates behind {} {rest}", counted(entry.count, "branch"))
+        }
+        None if entry.count == 0 => format!("{kind} candidates that could not be told apart"),
+        None if entry.what.starts_with("more ") => {
+            format!("{more}{} of {kind} candidates", counted(entry.count, &format!("more {unit}")))
+        }
+        None if entry.groups => format!("{more}{} of {kind} candidates", counted(entry.count, unit)),
+        None => format!("{more}{} of kind {kind}", counted(entry.count, unit)),
+    };
+    format!("{status} ({why}): {what}\n")
+}
+
+/// One line per finding, and nothing else.
+pub(crate) fn quiet(report: &Report) -> String {
+    let shown = report.stories.iter().filter(|s| s.level == Level::Failure || report.settings.observations);
+    shown.map(|story| brief::row(report, story) + "\n").collect()
+}
