@@ -144,7 +144,7 @@ struct Explorer<'a> {
 impl Explorer<'_> {
     fn all_rounds(&mut self) -> Result<(), Error> {
         let mut subjects = self.record()?;
-        self.exploration.failed = subjects.iter().any(|subject| !subject.run.outcome.failures().is_empty());
+        self.exploration.failed = subjects.iter().any(|subject| !subject.run.failures().is_empty());
         for round in 1..=self.options.rounds {
             let mut next = Vec::new();
             for subject in subjects {

@@ -227,7 +227,7 @@ fn a_run_that_fails_by_itself_is_told() {
     let mut failures = Vec::new();
     let mut observer = |event: Event<'_>| {
         if let Event::RunRecorded { recorded, .. } = event {
-            failures.extend(recorded.outcome.failures());
+            failures.extend(recorded.failures().into_iter().map(|failed| failed.message));
         }
     };
     let program = Simulated::new(program);

@@ -165,7 +165,7 @@ impl Observer for Screen<'_> {
     fn see(&mut self, event: Event<'_>) {
         match event {
             Event::RunRecorded { recorded, .. } => {
-                self.failed.extend(recorded.outcome.failures());
+                self.failed.extend(recorded.failures().into_iter().map(|failed| failed.message));
                 self.ended_by.extend(recorded.outcome.interrupted_by());
             }
             Event::Predicting { run, model, done, total } => {
