@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
 //! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
+//! | `frees` | which write frees memory |
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
 //! | `oddities` | what had to be left out or changed for that |
 //! | `deadlock` | who waited for whom when nobody could move |
@@ -14,6 +15,7 @@
 mod areas;
 mod context;
 mod deadlock;
+mod frees;
 mod locks;
 mod memory;
 mod oddities;
@@ -31,6 +33,7 @@ pub use oddities::{Odd, Oddities};
 use crate::run::log_file::LogFile;
 use crate::symbols::{Module, Symbols};
 use context::EventContext;
+use frees::Frees;
 use memory::Memory;
 use oddities::Oddity;
 use pages::{KnownVariable, Seen};
@@ -38,7 +41,7 @@ use portent_runtime::log::{LogEvent, Record, note, op};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
-    ThreadId, TraceError,
+    SYSTEM_CALLS, ThreadId, TraceError,
 };
 use sites::Sites;
 use std::path::Path;
@@ -72,6 +75,7 @@ pub fn convert(
     let mut reader = file.reader();
     let mut batch = InputBatch::default();
     let (mut index, mut thread) = (0, None);
+    let mut frees = Frees::default();
     while index < converter.survey.events || (reader.offset() as u64) < converter.survey.bytes {
         match reader.next_record() {
             Ok(Some(Record::Event(event))) => {
@@ -80,14 +84,21 @@ pub fn convert(
                     thread = Some(running);
                     converter.sync.runs(running);
                 }
-                let event = converter.event(running, index, &event);
-                batch.push(event.map_err(TraceError::whole)?);
-                index += 1;
+                // Before the next event, not after the last: a note may still say something about that.
                 if batch.len() >= InputBatch::TARGET {
                     sink.write(&converter.names, &batch)?;
                     batch.restart(index, BatchPlace::Memory);
                     progress(Progress { done: reader.offset() as u64, total });
                 }
+                frees.event(running, &event, index);
+                let event = converter.event(running, index, &event);
+                batch.push(event.map_err(TraceError::whole)?);
+                index += 1;
+            }
+            Ok(Some(Record::Note(note::FREE, payload))) => {
+                let [address] = numbers(payload);
+                let freed = frees.freed(reader.thread() as u32, address);
+                freed.and_then(|index| index.checked_sub(batch.first)).inspect(|&at| batch.frees(at as usize));
             }
             Ok(Some(Record::Note(kind, payload))) => converter.note(kind, payload, reader.thread() as u32),
             Ok(None) => break,
@@ -233,7 +244,7 @@ impl Converter {
             // The return of a system call. Branches are not recorded, and a trace with some of them would say that there are
             // no others.
             InputOp::Branch => {
-                return Ok((InputOp::Send, self.names.intern(ObjectClass::Token, b"system calls")?, None));
+                return Ok((InputOp::Send, self.names.intern(ObjectClass::Token, SYSTEM_CALLS.as_bytes())?, None));
             }
             _ => {}
         }

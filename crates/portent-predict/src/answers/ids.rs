@@ -23,7 +23,7 @@ pub(crate) fn name_findings(trace: &Trace, findings: &mut [Finding]) {
     for finding in findings {
         let mut texts: Vec<String> = finding.places().into_iter().map(|place| stable_text(trace, place)).collect();
         match finding.bug.form() {
-            Form::Race => texts.sort(),
+            Form::Race | Form::PossibleUseAfterFree | Form::PossibleDoubleFree => texts.sort(),
             Form::Cycle => rotate_to_least(&mut texts),
             _ => {}
         }
@@ -35,14 +35,15 @@ pub(crate) fn name_findings(trace: &Trace, findings: &mut [Finding]) {
             }
         }
         let digits = format!("{hash:016x}");
-        let mut id =
-            (6..=16).map(|n| format!("{}-{}", finding.kind().name(), &digits[..n])).find(|id| !taken.contains(id));
+        let mut id = (6..=16)
+            .map(|n| format!("{}-{}", finding.kind().document_name(), &digits[..n]))
+            .find(|id| !taken.contains(id));
         // Sixteen digits taken: locations that look the same in text.
         for again in 2.. {
             if id.is_some() {
                 break;
             }
-            id = Some(format!("{}-{digits}-{again}", finding.kind().name())).filter(|id| !taken.contains(id));
+            id = Some(format!("{}-{digits}-{again}", finding.kind().document_name())).filter(|id| !taken.contains(id));
         }
         finding.id = id.unwrap_or_default();
         taken.insert(finding.id.clone());
@@ -70,7 +71,7 @@ mod tests {
             flags: Flags::default(),
             witness: None,
             other_branch: None,
-            bug: Bug::Race { first, second },
+            bug: Bug::Race { first, second, frees: None },
         }
     }
 
