@@ -50,6 +50,7 @@ mod futex;
 mod heap;
 mod init;
 mod libc_memory;
+mod marks;
 mod mutex;
 mod once;
 mod process;

@@ -136,6 +136,8 @@ pub mod note {
     pub const SIGNAL: u16 = FIRST + 16;
     /// How many steps of the plan have been done when its end was reached.
     pub const PLAN_DONE: u16 = FIRST + 15;
+    /// text: what the block is called that the thread's next event begins.
+    pub const BLOCK: u16 = FIRST + 24;
 }
 
 /// What an [`note::INPUT`] answers.

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
 //! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
-//! | `frees` | which write frees memory |
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
 //! | `oddities` | what had to be left out or changed for that |
 //! | `deadlock` | who waited for whom when nobody could move |
@@ -15,7 +14,6 @@
 mod areas;
 mod context;
 mod deadlock;
-mod frees;
 mod locks;
 mod memory;
 mod oddities;
@@ -33,7 +31,6 @@ pub use oddities::{Odd, Oddities};
 use crate::run::log_file::LogFile;
 use crate::symbols::{Module, Symbols};
 use context::EventContext;
-use frees::Frees;
 use memory::Memory;
 use oddities::Oddity;
 use pages::{KnownVariable, Seen};
@@ -75,7 +72,8 @@ pub fn convert(
     let mut reader = file.reader();
     let mut batch = InputBatch::default();
     let (mut index, mut thread) = (0, None);
-    let mut frees = Frees::default();
+    // The address that the last event wrote.
+    let mut written = None;
     while index < converter.survey.events || (reader.offset() as u64) < converter.survey.bytes {
         match reader.next_record() {
             Ok(Some(Record::Event(event))) => {
@@ -90,15 +88,16 @@ pub fn convert(
                     batch.restart(index, BatchPlace::Memory);
                     progress(Progress { done: reader.offset() as u64, total });
                 }
-                frees.event(running, &event, index);
+                written = (event.op == op::WRITE).then_some(event.address);
                 let event = converter.event(running, index, &event);
                 batch.push(event.map_err(TraceError::whole)?);
                 index += 1;
             }
             Ok(Some(Record::Note(note::FREE, payload))) => {
                 let [address] = numbers(payload);
-                let freed = frees.freed(reader.thread() as u32, address);
-                freed.and_then(|index| index.checked_sub(batch.first)).inspect(|&at| batch.frees(at as usize));
+                if written == Some(address) && !batch.is_empty() {
+                    batch.frees(batch.len() - 1);
+                }
             }
             Ok(Some(Record::Note(kind, payload))) => converter.note(kind, payload, reader.thread() as u32),
             Ok(None) => break,
@@ -134,6 +133,8 @@ struct Converter {
     /// Open calls of each thread.
     frames: Vec<Vec<Frame>>,
     deadlock: Option<Vec<Waiting>>,
+    /// What the block is called that the next event begins.
+    block: String,
 }
 
 impl Converter {
@@ -154,7 +155,18 @@ impl Converter {
         }
         let frames = vec![Vec::new(); survey.threads.len()];
         let (sites, sync, oddities) = (Sites::new(), Sync::default(), Oddities::default());
-        Ok(Converter { survey, names, symbols, sites, memory, sync, oddities, frames, deadlock: None })
+        Ok(Converter {
+            survey,
+            names,
+            symbols,
+            sites,
+            memory,
+            sync,
+            oddities,
+            frames,
+            deadlock: None,
+            block: String::new(),
+        })
     }
 
     #[inline]
@@ -264,7 +276,9 @@ impl Converter {
         let child = value.and_then(|child| u32::try_from(child).ok());
         let child = child.filter(|&child| (child as usize) < self.survey.threads.len());
         let block = match op {
-            InputOp::Begin => self.symbols.place(pc).outer.unwrap_or_default(),
+            // What the program calls it, or the function that it begins in.
+            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.unwrap_or_default(),
+            InputOp::Begin => std::mem::take(&mut self.block),
             _ => String::new(),
         };
         let mut context = EventContext { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
@@ -290,6 +304,7 @@ impl Converter {
                 let [thread, _, _, _, start, end] = numbers(payload);
                 self.memory.stack(thread, start, end);
             }
+            note::BLOCK => self.block = String::from_utf8_lossy(payload).into_owned(),
             note::ALLOCATE => {
                 let [address, size, pc, _] = numbers(payload);
                 let site = self.allocation_site(running, pc);

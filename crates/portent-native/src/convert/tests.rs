@@ -283,6 +283,23 @@ fn accesses_of_different_sizes_overlap_and_have_different_names() {
 }
 
 #[test]
+fn the_write_before_a_free_frees() {
+    let mut log = Log::new(1);
+    log.allocate(HEAP, 8).write(HEAP, 8, 1).write(HEAP, 24, 0);
+    log.note(note::FREE, &[HEAP], "").read(HEAP, 8, 1);
+    let objects = log.objects();
+    assert!(objects[0].starts_with("w(heap(bank.c:12)#1"), "{objects:?}");
+    assert!(objects[1].starts_with("free(heap(bank.c:12)#1"), "{objects:?}");
+}
+
+#[test]
+fn a_block_is_called_what_the_program_calls_it() {
+    let mut log = Log::new(1);
+    log.note(note::BLOCK, &[], "transfer").sync(op::BEGIN, 0).sync(op::BEGIN, 0).sync(op::END, 0).sync(op::END, 0);
+    assert_eq!(log.objects(), ["begin(transfer)", "begin(deposit)", "end(deposit)", "end(transfer)"]);
+}
+
+#[test]
 fn memory_that_is_used_again_is_another_variable() {
     let mut log = Log::new(1);
     log.allocate(HEAP, 16).write(HEAP, 8, 1).write(HEAP + 8, 8, 2);
