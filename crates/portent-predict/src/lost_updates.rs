@@ -1,7 +1,7 @@
 //! The pass that asks about lost updates: few candidates, at the same places as each other, so each group is asked about by itself.
 //!
-//! A trace that fits one window is asked as a whole, which is exact. Of a longer one, what must-order refutes is refuted; the
-//! rest is asked of slices of its causal past, which show and do not refute; and then, if it is not too long, of the whole
+//! A trace that fits one window is asked as a whole, which is exact. Of a longer one, what the clocks refute is refuted; the
+//! rest is asked of slices of its causal past, which show, and in `sync` refute; and then, if it is not too long, of the whole
 //! trace. What stays open is said.
 //!
 //! Where two of the accesses can be next at the same time, it is a race, and told as that: a group whose places have one is
@@ -16,6 +16,10 @@ use crate::undecided::{Incomplete, Limit, Status, Why};
 use portent_order::engine::{Engine, Tiers, View};
 use portent_order::{Goal, Model, Schedule, Verdict};
 use rustc_hash::FxHashSet;
+use std::cell::OnceCell;
+
+/// Instances of a group that are asked of a whole trace longer than a window: each costs as much as the trace is long.
+const FAR: usize = 4;
 
 /// Looks for lost updates.
 pub(crate) struct LostUpdates;
@@ -34,7 +38,9 @@ impl<'a, 't> Pass<'a, 't> for LostUpdates {
         }
         let stop = || examination.stop.why().is_some();
         let (facts, options) = (examination.facts, examination.options);
-        let Some(ordered) = Causal::new(facts, Model::Sync, options.reach, &stop) else {
+        // In `values` a read may take its value from anywhere.
+        let clocks = if options.model == Model::Reads { Model::Reads } else { Model::Sync };
+        let Some(ordered) = Causal::new(facts, clocks, options.reach, &stop) else {
             let what = "lost updates that were not looked for".to_owned();
             let why = examination.stop.why().unwrap_or(Why::Budget);
             let entry = Incomplete::many(BugKind::LostUpdate, Status::NotExamined, 0, why, what);
@@ -80,7 +86,11 @@ fn as_a_whole<'g>(examination: &mut Examination<'_, '_>, groups: impl IntoIterat
     for group in groups {
         let mut found: Option<Found> = None;
         let mut limit = group.more.then_some(Limit::Tries);
-        for goal in &group.goals {
+        let most = if examination.fits() { group.goals.len() } else { FAR };
+        if group.goals.len() > most {
+            limit = Some(Limit::Tries);
+        }
+        for goal in group.goals.iter().take(most) {
             if examination.stop.why().is_some() {
                 break;
             }
@@ -106,18 +116,17 @@ fn as_a_whole<'g>(examination: &mut Examination<'_, '_>, groups: impl IntoIterat
     outcomes
 }
 
-/// Asks slices of causal pasts, until told to stop.
-fn near(examination: &mut Examination<'_, '_>, refuting: &Causal<'_, '_>, groups: &[Group]) -> Vec<Outcome> {
-    let (options, stopper) = (examination.options, examination.stop);
+/// Asks slices of causal pasts, until told to stop. `ordered` knows the clocks of the model, or those of `sync`.
+fn near<'a, 't>(examination: &mut Examination<'a, 't>, ordered: &Causal<'a, 't>, groups: &[Group]) -> Vec<Outcome> {
+    let (facts, options, stopper) = (examination.facts, examination.options, examination.stop);
     let stop = || stopper.why().is_some();
-    let showing = match options.model {
-        Model::Sync => None,
-        Model::Reads | Model::Values => {
-            let Some(showing) = Causal::new(examination.facts, Model::Reads, options.reach, &stop) else {
-                return Vec::new();
-            };
-            Some(showing)
-        }
+    let other = |model| Causal::new(facts, model, options.reach, &stop);
+    // What `sync` refutes is refuted in every model; what `reads` shows is a good guess in `values`. Made when needed.
+    let (sync, reads) = (OnceCell::new(), OnceCell::new());
+    let refuting =
+        || if options.model == Model::Reads { sync.get_or_init(|| other(Model::Sync)).as_ref() } else { Some(ordered) };
+    let showing = || {
+        if options.model == Model::Values { reads.get_or_init(|| other(Model::Reads)).as_ref() } else { Some(ordered) }
     };
     let mut tiers = Tiers::default();
     let mut outcomes = Vec::new();
@@ -132,12 +141,14 @@ fn near(examination: &mut Examination<'_, '_>, refuting: &Causal<'_, '_>, groups
                 limit = Some(Limit::Tries);
                 break;
             }
-            let effort = examination.effort();
-            let show = showing.is_none().then_some(options.model);
-            let mut answer = refuting.ask(goal, Ask { refute: true, show, quick: false, effort }, &mut tiers);
-            if let (Answer::Undecided(_), Some(showing)) = (&answer, &showing) {
-                let ask = Ask { refute: false, show: Some(options.model), quick: false, effort };
+            let ask = Ask { refute: false, show: Some(options.model), quick: false, effort: examination.effort() };
+            let mut answer = Answer::Undecided(Limit::Reach);
+            if let Some(showing) = showing() {
                 answer = showing.ask(goal, ask, &mut tiers);
+            }
+            if let (Answer::Undecided(_), Some(refuting)) = (&answer, refuting()) {
+                // Only clocks and relaxed slices of `sync`: there no read is kept, so none has to be free.
+                answer = refuting.ask(goal, Ask { refute: true, show: None, ..ask }, &mut tiers);
             }
             match answer {
                 Answer::Shown(schedule) => {
