@@ -47,10 +47,12 @@ pub enum Kind {
     Atomicity,
     Deadlock,
     LostWakeup,
+    LostUpdate,
 }
 
 impl Kind {
-    /// Every kind.
+    /// Every kind of which each candidate that is feasible is a bug or an observation: all but lost updates, which also need
+    /// evidence that what was written follows from what was read.
     pub const ALL: [Kind; 6] =
         [Kind::Race, Kind::Nondeterminism, Kind::FinalValue, Kind::Atomicity, Kind::Deadlock, Kind::LostWakeup];
     /// The kind in words.
@@ -62,6 +64,7 @@ impl Kind {
             Kind::Atomicity => "atomicity",
             Kind::Deadlock => "deadlock",
             Kind::LostWakeup => "lost wake-up",
+            Kind::LostUpdate => "lost update",
         }
     }
 }
@@ -110,6 +113,22 @@ pub enum Goal {
         /// The wait that is never ended.
         pairing: PairingId,
     },
+    /// `first`, `remote` and `second` execute in this order: a thread reads a variable and then writes it, neither accessing it
+    /// in between, and so does another thread, whose write comes between the two and is overwritten.
+    ///
+    /// What the other thread reads is free, as what a remote update reads in [`Goal::Atomicity`] is: the two are one update in
+    /// two steps. If it is not what the model's rule asks for, the thread goes on only until it has released the locks that it
+    /// held at its write.
+    LostUpdate {
+        /// The read of the thread that overwrites.
+        first: EventId,
+        /// What the other thread reads before its write; the write itself if that is an update.
+        read: EventId,
+        /// The write that is lost.
+        remote: EventId,
+        /// The write that overwrites it.
+        second: EventId,
+    },
 }
 
 impl Goal {
@@ -122,6 +141,7 @@ impl Goal {
             Goal::Atomicity { .. } => Kind::Atomicity,
             Goal::Deadlock { .. } => Kind::Deadlock,
             Goal::LostWakeup { .. } => Kind::LostWakeup,
+            Goal::LostUpdate { .. } => Kind::LostUpdate,
         }
     }
 }

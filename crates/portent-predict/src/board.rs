@@ -57,7 +57,7 @@ impl OpenGroup {
 pub(crate) struct Board {
     pub(crate) groups: Vec<OpenGroup>,
     /// For each kind, whether the groups are all there are.
-    pub(crate) complete: [bool; 4],
+    pub(crate) complete: [bool; BugKind::ALL.len()],
     pub(crate) streamed: Streamed,
     /// Since when its groups are asked about.
     pub(crate) asked_since: Option<Instant>,

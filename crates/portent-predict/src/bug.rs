@@ -11,6 +11,7 @@ pub enum BugKind {
     Deadlock,
     Atomicity,
     Nondeterminism,
+    LostUpdate,
     Property,
     /// Seen in a run, never predicted.
     Failure,
@@ -18,16 +19,25 @@ pub enum BugKind {
 
 impl BugKind {
     /// Every kind that needs no property file.
-    pub const ALL: [BugKind; 4] = [BugKind::Race, BugKind::Deadlock, BugKind::Atomicity, BugKind::Nondeterminism];
-    /// The kind's name on the command line and in reports.
+    pub const ALL: [BugKind; 5] =
+        [BugKind::Race, BugKind::Deadlock, BugKind::Atomicity, BugKind::Nondeterminism, BugKind::LostUpdate];
+    /// The kind's name on the command line and in text.
     pub fn name(self) -> &'static str {
         match self {
             BugKind::Race => "race",
             BugKind::Deadlock => "deadlock",
             BugKind::Atomicity => "atomicity",
             BugKind::Nondeterminism => "nondeterminism",
+            BugKind::LostUpdate => "lost_update",
             BugKind::Property => "property",
             BugKind::Failure => "failure",
+        }
+    }
+    /// The kind in documents and ids: a lost update is a failure there, and its form says which.
+    pub fn document_name(self) -> &'static str {
+        match self {
+            BugKind::LostUpdate => BugKind::Failure.name(),
+            other => other.name(),
         }
     }
     /// The kind that a goal belongs to.
@@ -37,6 +47,7 @@ impl BugKind {
             Goal::Nondeterminism { .. } | Goal::FinalValue { .. } => BugKind::Nondeterminism,
             Goal::Atomicity { .. } => BugKind::Atomicity,
             Goal::Deadlock { .. } | Goal::LostWakeup { .. } => BugKind::Deadlock,
+            Goal::LostUpdate { .. } => BugKind::LostUpdate,
         }
     }
 }
@@ -116,14 +127,19 @@ impl Harm {
 #[allow(missing_docs)]
 pub enum Form {
     Failure(Harm),
+    /// A race in which one side frees the memory.
+    PossibleUseAfterFree,
+    /// A race in which both sides free the memory.
+    PossibleDoubleFree,
     Race,
     /// A deadlock: threads wait for each other's locks.
     Cycle,
     /// A deadlock: a notify comes before the sleep it should end.
     LostWakeup,
+    LostUpdate,
+    Property,
     Atomicity,
     Nondeterminism,
-    Property,
 }
 
 /// How bad it is if it happens.
@@ -155,17 +171,29 @@ pub struct Words {
 impl Form {
     /// Every form.
     pub fn all() -> impl Iterator<Item = Form> {
-        let predicted =
-            [Form::Race, Form::Cycle, Form::LostWakeup, Form::Atomicity, Form::Nondeterminism, Form::Property];
+        let predicted = [
+            Form::PossibleUseAfterFree,
+            Form::PossibleDoubleFree,
+            Form::Race,
+            Form::Cycle,
+            Form::LostWakeup,
+            Form::LostUpdate,
+            Form::Property,
+            Form::Atomicity,
+            Form::Nondeterminism,
+        ];
         Harm::ALL.into_iter().map(Form::Failure).chain(predicted)
     }
 
     /// The form's name in ids, and in reports where it says more than the kind.
     pub fn name(self) -> &'static str {
         match self {
+            Form::PossibleUseAfterFree => Harm::UseAfterFree.name(),
+            Form::PossibleDoubleFree => Harm::DoubleFree.name(),
             Form::Race => "race",
             Form::Cycle => "cycle",
             Form::LostWakeup => "lost_wakeup",
+            Form::LostUpdate => "lost_update",
             Form::Atomicity => "atomicity",
             Form::Nondeterminism => "nondeterminism",
             Form::Property => "property",

@@ -22,6 +22,21 @@ pub(crate) trait Pass<'a, 't> {
     fn run(&mut self, examination: &mut Examination<'a, 't>);
 }
 
+/// A goal with a schedule that reaches it, and how many more of its group are known to be feasible.
+pub(crate) struct Found {
+    pub(crate) goal: Goal,
+    pub(crate) schedule: Schedule,
+    pub(crate) instances: u64,
+    /// Whether that is all of them.
+    pub(crate) exact: bool,
+}
+
+impl Found {
+    pub(crate) fn new(goal: Goal, schedule: Schedule) -> Self {
+        Found { goal, schedule, instances: 1, exact: true }
+    }
+}
+
 /// What all passes share.
 pub(crate) struct Examination<'a, 't> {
     pub(crate) facts: &'a Facts<'t>,
@@ -116,6 +131,25 @@ impl<'a, 't> Examination<'a, 't> {
             }
         }
         self.take(checked, rejected);
+    }
+
+    /// The same for goals with instances that are known already.
+    pub(crate) fn adopt_counted(&mut self, found: Vec<Found>) {
+        let model = self.options.model;
+        let mut answers = Answers::default();
+        for Found { goal, schedule, instances, exact } in found {
+            match self.facts.checker.check(model, &goal, &schedule) {
+                Ok(()) => {
+                    answers.done[BugKind::of(&goal) as usize] += 1;
+                    let (key, flags) = (kinds::key(self.facts, &goal), kinds::flags(self.facts, &goal));
+                    let group = Group { instances, exact, ..Group::new(goal, flags, Some(schedule)) };
+                    answers.groups.insert(key, group);
+                }
+                Err(why) => answers.rejected.push(format!("witness of {goal:?} in {model}: {why}")),
+            }
+        }
+        self.answers.insert(self.next, (answers, Tiers::default()));
+        self.next += 1;
     }
 
     /// Takes in goals with schedules that the checker has accepted, and complaints about others.

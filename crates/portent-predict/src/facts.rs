@@ -120,6 +120,11 @@ impl<'t> Facts<'t> {
     pub(crate) fn block(&self, event: EventId) -> Option<u32> {
         Some(self.block[event.index()]).filter(|&block| block != 0)
     }
+    /// Whether the block around an event was declared: marked in the trace, or a function that the user chose.
+    pub(crate) fn is_declared(&self, event: EventId) -> bool {
+        let begin = self.block(event).map(|begin| self.trace.op(EventId::new(begin as usize - 1)));
+        matches!(begin, Some(Op::Begin(block)) if self.trace.is_declared(block))
+    }
     /// The locks that the thread of an event holds just before it.
     pub(crate) fn held(&self, event: EventId) -> &[(LockId, Mode)] {
         &self.sets[self.held[event.index()] as usize]

@@ -101,7 +101,7 @@ pub(crate) fn id<'a>(
     for byte in texts.into_iter().flat_map(|text| text.bytes().chain([0x1e])) {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
-    let (kind, digits) = (kind.name(), format!("{hash:016x}"));
+    let (kind, digits) = (kind.document_name(), format!("{hash:016x}"));
     let longer = (6..=16).map(|n| format!("{kind}-{}", &digits[..n]));
     // Sixteen digits taken: places that look the same in text.
     let numbered = (2..).map(|again: u32| format!("{kind}-{digits}-{again}"));

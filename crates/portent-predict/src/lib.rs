@@ -32,6 +32,7 @@ mod finding;
 pub mod happens_before;
 mod kinds;
 pub mod lattice;
+mod lost_updates;
 mod observed;
 mod other_side;
 mod predict;
@@ -49,8 +50,8 @@ pub use asking::Flags;
 pub use bug::{BugKind, Form, Harm, Place, Role, Severity, Words};
 pub use finding::{Decisive, Evidence, Finding, MayRead, OtherBranch, Witness};
 pub use kinds::{
-    Bug, Deadlock, Deciding, Failure, Nondeterminism, Pattern, PropertyTold, PropertyVerdict, StackFrame, Violated,
-    WitnessType,
+    Bug, Deadlock, Deciding, Failure, Frees, Nondeterminism, Pattern, PropertyTold, PropertyVerdict, StackFrame,
+    Violated, WitnessType,
 };
 pub use observed::by_happens_before;
 pub use predict::predict;

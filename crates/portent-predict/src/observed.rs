@@ -6,7 +6,7 @@ use crate::bug::BugKind;
 use crate::examination::{Examination, Pass};
 use crate::finding::{Evidence, Finding};
 use crate::happens_before::{Unordered, detect, ordered_by_relaxed_atomics};
-use crate::kinds::{self, Bug, race_key, race_places};
+use crate::kinds::{self, Bug, race_frees, race_key, race_places};
 use crate::prediction::{Prediction, Stats};
 use portent_order::Model;
 use portent_trace::Trace;
@@ -45,7 +45,7 @@ fn observed(trace: &Trace, model: Option<Model>, race: Unordered, instances: u64
         flags: Flags { relaxed_only: race.relaxed_only, ..Flags::default() },
         witness: None,
         other_branch: None,
-        bug: Bug::Race { first, second },
+        bug: Bug::Race { first, second, frees: race_frees(trace, race.first, race.second) },
     }
 }
 

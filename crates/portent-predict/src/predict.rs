@@ -4,7 +4,8 @@
 //! every group of races, violations and deadlocks that there can be at all, and asks about the best instance of each on
 //! its causal past. Then the sync-preserving sweep looks for races and deadlocks in the whole trace at once; then every
 //! instance of what is still open is asked about, and every read that could see another write. What only the end of the
-//! trace can tell is asked there, and what is open then, in `values`, in windows, which show but do not refute.
+//! trace can tell is asked there, and what is open then, in `values`, in windows, which show but do not refute. Lost updates,
+//! of which there are few, are asked about last: where there is a race, it is told instead.
 //!
 //! **The law**: for every kind, model, window and budget, every goal that a reordering of the whole trace reaches has a
 //! finding (of its group) or is covered by an entry of [`Prediction::incomplete`]. tests/all/law.rs holds predictions to it.
@@ -17,6 +18,7 @@ use crate::causal_past::{Prepared, Quick, Thorough};
 use crate::end_of_trace::EndOfTrace;
 use crate::examination::{Examination, Pass};
 use crate::facts::Facts;
+use crate::lost_updates::LostUpdates;
 use crate::observed::RelaxedRaces;
 use crate::other_side::{self, OtherSides};
 use crate::prediction::Prediction;
@@ -40,7 +42,7 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
     let mut examination = Examination::new(&facts, options, control, &stop);
 
     let in_reorderings: &mut [&mut dyn Pass<'_, '_>] = if examination.fits() {
-        &mut [&mut Whole]
+        &mut [&mut Whole, &mut LostUpdates]
     } else {
         &mut [
             &mut Streaming,
@@ -50,6 +52,7 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
             &mut Thorough(&engines),
             &mut EndOfTrace,
             &mut Remaining,
+            &mut LostUpdates,
         ]
     };
     in_reorderings.iter_mut().for_each(|pass| pass.run(&mut examination));

@@ -1,5 +1,6 @@
 //! The answer to a request: what was found, what is not known, and what it cost.
 
+use crate::bug::BugKind;
 use crate::finding::{Finding, MayRead};
 use crate::kinds::PropertyTold;
 use crate::undecided::{Incomplete, Why};
@@ -17,7 +18,7 @@ pub struct Figures {
     /// Different combinations of variable, places and lock state, and of acquires.
     pub keys: u64,
     /// Groups of candidates, by [`BugKind`](crate::BugKind).
-    pub groups: [u64; 4],
+    pub groups: [u64; BugKind::ALL.len()],
     /// What was not told apart for lack of room, and may hide candidates.
     pub dropped: u64,
     /// How long it took.

@@ -126,7 +126,9 @@ impl InputSteps {
                 at_end = self.inputs.iter().map(|inputs| Some(inputs.len() as u32)).collect();
             }
             Goal::Nondeterminism { read, .. } => executed.push(*read),
-            Goal::Atomicity { first, remote, second } => executed.extend([*first, *remote, *second]),
+            Goal::Atomicity { first, remote, second } | Goal::LostUpdate { first, remote, second, .. } => {
+                executed.extend([*first, *remote, *second])
+            }
         }
         self.steps(trace, schedule, &at_end, &executed)
     }

@@ -35,7 +35,8 @@ impl Level {
             Form::Failure(_) => true,
             // It did not show where the program was run so: true of the recorded run, but no alarm.
             _ if matches!(verdict, Verdict::Unconfirmed(_)) => false,
-            Form::Race | Form::Cycle | Form::LostWakeup | Form::Property => true,
+            Form::PossibleUseAfterFree | Form::PossibleDoubleFree | Form::Race => true,
+            Form::Cycle | Form::LostWakeup | Form::LostUpdate | Form::Property => true,
             Form::Atomicity => declared || asked,
             Form::Nondeterminism => asked,
         };

@@ -76,7 +76,7 @@ pub(crate) fn verdict(trace: &Trace, finding: &Finding, racy: &Racy, round: Opti
         Bug::Race { .. } => Tsan::Reports,
         Bug::Deadlock(Deadlock::LostWakeup { .. }) => Tsan::Silent,
         Bug::Deadlock(Deadlock::Cycle { .. }) => Tsan::MayWarn,
-        Bug::Atomicity { first, .. } => if_racy(of(first)),
+        Bug::Atomicity { first, .. } | Bug::LostUpdate { first, .. } => if_racy(of(first)),
         Bug::Nondeterminism(Nondeterminism::Read { read, .. }) => if_racy(of(read)),
         Bug::Nondeterminism(Nondeterminism::FinalValue { variable, .. }) => if_racy(Some(*variable)),
         Bug::Property { .. } | Bug::Failure(_) => Tsan::Silent,

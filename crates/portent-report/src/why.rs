@@ -30,6 +30,7 @@ pub(crate) fn sentences(
         Bug::Deadlock(Deadlock::LostWakeup { .. }) => teller.lost_wakeup(),
         Bug::Deadlock(Deadlock::Cycle { .. }) => teller.cycle(),
         Bug::Atomicity { pattern, .. } => teller.atomicity(*pattern),
+        Bug::LostUpdate { .. } => teller.atomicity(portent_predict::Pattern::ReadWriteWrite),
         Bug::Nondeterminism(_) => teller.nondeterminism(),
         Bug::Property { violated, .. } => property(violated),
         Bug::Failure(failed) => failed.message.clone(),

@@ -142,6 +142,18 @@ macro_rules! calls {
     (@first $a:ident, $b:ident, $c:ident $(, $more:ident)*) => { [$a, $b, $c] };
 }
 
+/// `close`, and who else uses the descriptor.
+pub unsafe extern "C-unwind" fn close_watched(fd: usize, pc: usize) -> isize {
+    let descriptor = fd as u32 as usize;
+    descriptors::closing(descriptor, pc);
+    // SAFETY: passed on.
+    let result = unsafe { close(fd, pc) };
+    if result as i32 == 0 {
+        descriptors::closed(descriptor, pc);
+    }
+    result
+}
+
 /// A call that may block and has nothing to do with channels.
 pub fn plain_call(me: &mut Thread, pc: usize, real: impl FnOnce() -> isize) -> isize {
     perform(me, Does::Nothing, [0; 3], pc, real)
@@ -448,7 +460,7 @@ entry! {
     accept4(4) => accept4;
     connect(3) => connect;
     listen(2) => listen;
-    close(1) => close;
+    close(1) => close_watched;
     shutdown(2) => shutdown;
     poll(3) => poll;
     ppoll(4) => ppoll;

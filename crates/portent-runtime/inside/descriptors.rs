@@ -3,10 +3,8 @@
 //! Only `close` and the calls of [`crate::blocking`] are seen. A descriptor that is used after somebody else has closed it,
 //! and that means another file by then, is not told.
 
-use crate::entry::entry;
 use crate::log::{fault, note};
 use crate::objects::fault_told;
-use crate::real::{Ptr, Real};
 use crate::state::{self, Life, Thread};
 use crate::{record, sched, sys};
 
@@ -52,37 +50,27 @@ fn failed(me: &Thread, descriptor: usize, pc: usize) {
     }
 }
 
-pub unsafe extern "C-unwind" fn close(descriptor: i32, pc: usize) -> i32 {
-    #[unsafe(link_section = "portent_real")]
-    static REAL: Real = Real::new(b"close\0");
-    type Close = unsafe extern "C-unwind" fn(i32) -> i32;
-    // SAFETY: the C library's function, with its own argument.
-    let real = || unsafe { std::mem::transmute::<Ptr, Close>(REAL.required())(descriptor) };
-    let Some(me) = state::enter() else { return real() };
+/// Before a descriptor is closed.
+pub fn closing(descriptor: usize, pc: usize) {
+    let Some(me) = state::enter() else { return };
     // SAFETY: the holder of the token looks at threads that are away.
     let mut living = unsafe { (*sched::peek()).living() };
-    let user = living.find(|one| one.life == Life::Away && one.descriptor == descriptor as usize + 1);
+    let user = living.find(|one| one.life == Life::Away && one.descriptor == descriptor.wrapping_add(1));
     if let Some(user) = user.filter(|user| user.id != me.id) {
         let text = ["closed while another thread waits in a call on it"];
-        fault_told(fault::CLOSED_IN_USE, descriptor as usize, pc, user.id + 1, &text);
+        fault_told(fault::CLOSED_IN_USE, descriptor, pc, user.id + 1, &text);
     }
     state::leave(me);
-    let result = real();
-    if result == 0
-        && let Some(me) = state::enter()
-    {
-        if let Ok(descriptor) = usize::try_from(descriptor)
-            && descriptor < MOST
-        {
-            // SAFETY: the holder of the token.
-            unsafe { CLOSED[descriptor] = me.id + 1 };
-            record::numbers(note::CLOSE, &[descriptor as u64, pc as u64]);
-        }
-        state::leave(me);
-    }
-    result
 }
 
-entry! {
-    close(1) => close;
+/// After it was closed.
+pub fn closed(descriptor: usize, pc: usize) {
+    if descriptor >= MOST {
+        return;
+    }
+    let Some(me) = state::enter() else { return };
+    // SAFETY: the holder of the token.
+    unsafe { CLOSED[descriptor] = me.id + 1 };
+    record::numbers(note::CLOSE, &[descriptor as u64, pc as u64]);
+    state::leave(me);
 }

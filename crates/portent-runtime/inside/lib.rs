@@ -57,6 +57,7 @@ mod heap;
 mod init;
 mod libc_heap;
 mod libc_memory;
+mod marks;
 mod mutex;
 mod objects;
 mod once;

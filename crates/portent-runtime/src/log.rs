@@ -150,6 +150,8 @@ pub mod note {
     pub const ABORTED: u16 = FIRST + 21;
     /// program counter, text: the exception that `abort` was called with was thrown there; its type as the compiler encodes it.
     pub const THROWN: u16 = FIRST + 22;
+    /// text: what the block is called that the thread's next event begins.
+    pub const BLOCK: u16 = FIRST + 24;
 }
 
 /// What an [`note::INPUT`] answers.

@@ -143,6 +143,7 @@ pub fn kind_key(kind: Kind) -> &'static str {
         Kind::Atomicity => "atomicity",
         Kind::Deadlock => "deadlock",
         Kind::LostWakeup => "lost_wakeup",
+        Kind::LostUpdate => "lost_update",
     }
 }
 
@@ -155,6 +156,7 @@ pub fn tuple(trace: &Trace, goal: &Goal) -> Tuple {
         Goal::Nondeterminism { read, challenger: Writer::Event(c) } => vec![input(*read), input(*c)],
         Goal::FinalValue { challenger, .. } => vec![input(*challenger)],
         Goal::Atomicity { first, remote, second } => vec![input(*first), input(*remote), input(*second)],
+        Goal::LostUpdate { first, read, remote, second } => [first, read, remote, second].map(|e| input(*e)).into(),
         Goal::Deadlock { waiting } => waiting.iter().map(|&e| input(e)).collect(),
         Goal::LostWakeup { pairing } => {
             let pairing = trace.pairings()[pairing.index()];

@@ -156,6 +156,8 @@ simple_ops! {
     Call = 35, Function, "call";
     /// `ret(f)`: leaves it.
     Return = 36, Function, "ret";
+    /// `free(x)`: gives memory back. A write of it after which nobody may use it.
+    Free = 37, Variable, "free";
 }
 
 impl InputOp {
@@ -166,7 +168,12 @@ impl InputOp {
     /// Whether the operation is a memory access.
     #[inline]
     pub fn is_access(self) -> bool {
-        u32::from(self.code()) < ACCESS_CODES
+        u32::from(self.code()) < ACCESS_CODES || self == InputOp::Free
+    }
+    /// Whether a thread that does it makes way for others on purpose: it waits for something that is no lock, or starts a thread.
+    pub fn gives_way(self) -> bool {
+        use InputOp::*;
+        matches!(self, Fork | Join | Receive | Sleep | Await | SemaphoreWait | LatchWait | Arrive | Depart)
     }
 }
 
@@ -217,6 +224,9 @@ pub struct InputBatch {
     loc: Vec<LocId>,
     stack: StackColumn,
 }
+
+/// The token that threads send, and nobody receives, when they come back from a call of the system in which they may have waited.
+pub const SYSTEM_CALLS: &str = "system calls";
 
 /// Operations below this code are reads that do not write.
 pub(crate) const READ_CODES: u32 = 8;
@@ -319,6 +329,14 @@ impl InputBatch {
         self.object.push(event.object);
         self.value.push(event.value.unwrap_or(0));
         self.loc.push(event.loc);
+    }
+    /// Says what the `i`-th event really does: what was recorded as a plain write turns out to free.
+    pub fn frees(&mut self, i: usize) {
+        let write = u32::from(InputOp::Write(WriteOrder::Plain).code());
+        if let Some(meta) = self.meta.get_mut(i).filter(|meta| **meta & (HAS_VALUE - 1) == write) {
+            // Nobody may read what it leaves behind, and a value would be the first bytes of it.
+            *meta = *meta & !(HAS_VALUE | (HAS_VALUE - 1)) | u32::from(InputOp::Free.code());
+        }
     }
     /// Appends an event that was made in these calls.
     pub fn push_in(&mut self, event: InputEvent, stack: Option<StackId>) {
@@ -460,7 +478,7 @@ mod tests {
         for op in InputOp::all() {
             assert_eq!(InputOp::from_code(op.code()), Some(op));
             assert!(op.code() < 512);
-            if !op.is_access() {
+            if u32::from(op.code()) >= ACCESS_CODES {
                 assert!(texts.insert(op.text()));
                 assert_eq!(InputOp::from_text(op.text().as_bytes()), Some(op));
             }

@@ -41,7 +41,7 @@ mod trace;
 pub use error::{Malformed, Position, Problem, TraceError};
 pub use event::{Event, Meaning, Mode, Op, Reach, ReadOrder, UpdateOrder, WriteOrder};
 pub use ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, StackId, ThreadId, TokenId, VarId};
-pub use input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress};
+pub use input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress, SYSTEM_CALLS};
 pub use list::EventList;
 pub use lower::{FunctionBlocks, HeldLock, Layout, Lowered, Lowering};
 pub use names::{ByteRange, Location, NameTable, Names, ObjectClass};

@@ -6,7 +6,7 @@
 
 use crate::error::{Problem, TraceError};
 use crate::event::{Event, Meaning, Op};
-use crate::ids::{CondId, EventId, Id, LocId, LockId, PairingId, StackId, ThreadId, TokenId, VarId};
+use crate::ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, StackId, ThreadId, TokenId, VarId};
 use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{FunctionBlocks, Layout, Lowering};
 use crate::names::{Names, ObjectClass};
@@ -181,6 +181,8 @@ pub struct Batch {
     pub(crate) skipped: Vec<(u32, ThreadId)>,
     /// What the tokens that first occur in this batch stand for.
     pub(crate) meanings: Vec<Meaning>,
+    /// Input events that free memory, ascending.
+    pub(crate) frees: Vec<u32>,
 }
 
 impl Batch {
@@ -192,6 +194,7 @@ impl Batch {
         self.corrections.clear();
         self.skipped.clear();
         self.meanings.clear();
+        self.frees.clear();
     }
     /// Appends an event, which came from input event `origin`.
     #[inline]
@@ -267,6 +270,8 @@ pub struct Trace {
     symbols: Option<Box<Symbols>>,
     /// By input event.
     stacks: StackColumn,
+    /// Whether functions that are blocks were chosen to be.
+    functions_are_declared: bool,
 }
 
 impl Trace {
@@ -281,6 +286,7 @@ impl Trace {
         functions: FunctionBlocks,
         mut on_progress: impl FnMut(Progress),
     ) -> Result<Trace, TraceError> {
+        let functions_are_declared = matches!(functions, FunctionBlocks::Chosen(_));
         let mut lowering = Lowering::new(Layout::of(source.names())?).with_functions(functions);
         let mut input = crate::InputBatch::default();
         let mut batch = Batch::default();
@@ -299,6 +305,7 @@ impl Trace {
         let tokens = lowering.tokens();
         let mut trace = Self::assemble(batch, source.take_names(), lowering.into_layout(), inputs, tokens);
         trace.stacks = stacks;
+        trace.functions_are_declared = functions_are_declared;
         if let Some(formulas) = source.take_formulas()? {
             let sides = resolve(&formulas.sides, &mut trace.names, trace.layout.is_identity())?;
             trace.symbols = Some(Box::new(Symbols::bind(formulas, sides, &trace)?));
@@ -309,11 +316,13 @@ impl Trace {
     /// A trace of the same names with other events, of which the last `added` came from no input event.
     pub(crate) fn rewritten(&self, mut batch: Batch, added: u64, symbols: Symbols) -> Trace {
         batch.meanings.clone_from(&self.batch.meanings);
+        batch.frees.clone_from(&self.batch.frees);
         let (names, layout) = (self.names.clone(), self.layout.clone());
         let mut trace = Self::assemble(batch, names, layout, self.inputs + added, self.tokens);
         trace.symbols = Some(Box::new(symbols));
         // Events keep the numbers of their input events, and those that are added have none.
         trace.stacks.clone_from(&self.stacks);
+        trace.functions_are_declared = self.functions_are_declared;
         trace
     }
 
@@ -359,9 +368,19 @@ impl Trace {
             by_notify,
             symbols: None,
             stacks: StackColumn::default(),
+            functions_are_declared: false,
         }
     }
 
+    /// Whether an event frees the memory that it writes.
+    pub fn frees(&self, id: EventId) -> bool {
+        !self.batch.frees.is_empty() && self.batch.frees.binary_search(&self.input_index(id)).is_ok()
+    }
+    /// Whether somebody said that a block is atomic: it is marked, or a function that was chosen. Otherwise it is a function,
+    /// taken for a block because most are meant to be.
+    pub fn is_declared(&self, block: BlockId) -> bool {
+        block.function().is_none() || self.functions_are_declared
+    }
     /// The formulas, if the trace has any.
     pub fn symbols(&self) -> Option<&Symbols> {
         self.symbols.as_deref()

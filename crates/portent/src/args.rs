@@ -493,6 +493,9 @@ pub(crate) enum KindName {
     Atomicity,
     /// Reads and final values that could come from another write
     Nondeterminism,
+    /// Writes that are overwritten by a thread that had not seen them
+    #[value(name = "lost_update")]
+    LostUpdate,
     /// Schedules that break a property of --spec
     Property,
 }
@@ -506,6 +509,7 @@ impl KindName {
             KindName::Deadlock => BugKind::Deadlock,
             KindName::Atomicity => BugKind::Atomicity,
             KindName::Nondeterminism => BugKind::Nondeterminism,
+            KindName::LostUpdate => BugKind::LostUpdate,
             KindName::Property => BugKind::Property,
         }
     }

@@ -176,7 +176,7 @@ impl Finding {
             Bug::Deadlock(Deadlock::LostWakeup { waiting, .. }) => {
                 Sought::LostWakeup { sleeper: waiting.thread.map(name).unwrap_or_default() }
             }
-            Bug::Atomicity { first, remote, second, .. } => {
+            Bug::Atomicity { first, remote, second, .. } | Bug::LostUpdate { first, remote, second, .. } => {
                 Sought::Order { events: [first, remote, second].into_iter().filter_map(|p| p.event).collect() }
             }
             Bug::Nondeterminism(Nondeterminism::Read { read, .. }) => {

@@ -9,6 +9,7 @@
 //! | `-fno-builtin-memcpy` and others | gcc expands small copies and comparisons into instructions that it does not instrument |
 //! | `-U_FORTIFY_SOURCE` | the fortified headers reach the same built-ins by another name |
 //! | `-Wno-tsan` (gcc) | gcc warns that libtsan ignores fences; this runtime does not |
+//! | `-idirafter` and the runtime's directory | `<portent.h>`, after every directory of the user's and the system's |
 //! | `-mllvm -tsan-instrument-read-before-write=1` (clang) | otherwise the read in `x++` is not reported |
 //!
 //! `-fsanitize=thread` must not reach a driver that links: it would link libtsan as well. So it is turned off there,
@@ -33,7 +34,7 @@ const GCC_BUILTINS: [&str; 13] = [
 ];
 const CLANG_BUILTINS: [&str; 3] = ["memcpy", "memmove", "memset"];
 
-/// The user's arguments with ours around them. `directory` gives the runtime's; it is asked only for linking.
+/// The user's arguments with ours around them. `directory` gives the runtime's; only linking cannot do without.
 pub fn instrumented(
     arguments: &[OsString],
     family: Family,
@@ -50,16 +51,22 @@ pub fn instrumented(
         }));
         after.extend(compiling(family));
     }
+    let needed = compiles || request.links != Linking::Nothing;
+    let statically = request.statically && request.links == Linking::Whole;
+    let directory = (needed && !statically).then(directory);
+    if let (true, Some(Ok(directory))) = (compiles, &directory) {
+        after.extend(["-idirafter".into(), directory.into()]);
+    }
     if request.links == Linking::Nothing {
         after.extend(compiles.then_some("-fsanitize=thread".into()));
     } else {
-        if request.statically && request.links == Linking::Whole {
+        let Some(directory) = directory else {
             return Err(Error::refused(
                 "a statically linked program cannot be recorded: the runtime is a shared library",
                 "link without -static, or build this program with the compiler itself",
             ));
-        }
-        let directory = directory()?;
+        };
+        let directory = directory?;
         if request.links == Linking::Whole {
             before.extend(linking(&directory));
         }
@@ -137,7 +144,7 @@ mod tests {
         let gcc = line("-O3 -c a.c", Family::Gcc);
         assert!(gcc.starts_with("-O1 -g -fno-inline-functions "), "{gcc}");
         assert!(gcc.contains(" -O3 -c a.c -fno-omit-frame-pointer "), "{gcc}");
-        assert!(gcc.ends_with(" -fsanitize=thread") && !gcc.contains("/r,t"), "{gcc}");
+        assert!(gcc.ends_with(" -idirafter /r,t -fsanitize=thread") && !gcc.contains("-L/r,t"), "{gcc}");
         let clang = line("-c -- a.c", Family::Clang);
         assert!(clang.starts_with("-O1 -g -finline-hint-functions -c -fno-omit"), "{clang}");
         assert!(clang.ends_with(" -fsanitize=thread -- a.c"), "{clang}");

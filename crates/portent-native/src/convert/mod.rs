@@ -42,7 +42,7 @@ use portent_runtime::log::{LogEvent, Record, note, op};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
-    StackId, ThreadId, TraceError,
+    SYSTEM_CALLS, StackId, ThreadId, TraceError,
 };
 use sites::{OpenCall, Sites};
 use std::path::Path;
@@ -78,6 +78,8 @@ pub fn convert(
     let mut reader = file.reader();
     let mut batch = InputBatch::default();
     let (mut index, mut thread) = (0, None);
+    // The address that the last event wrote.
+    let mut written = None;
     while index < converter.survey.events || (reader.offset() as u64) < converter.survey.bytes {
         match reader.next_record() {
             Ok(Some(Record::Event(event))) => {
@@ -86,16 +88,23 @@ pub fn convert(
                     thread = Some(running);
                     converter.sync.runs(running);
                 }
-                let (event, stack) = converter.event(running, index, &event).map_err(TraceError::whole)?;
-                batch.push_in(event, stack);
-                index += 1;
+                // Before the next event, not after the last: a note may still say something about that.
                 if batch.len() >= InputBatch::TARGET {
                     sink.write(&converter.names, &batch)?;
                     batch.restart(index, BatchPlace::Memory);
                     progress(Progress { done: reader.offset() as u64, total });
                 }
+                written = (event.op == op::WRITE).then_some(event.address);
+                let (event, stack) = converter.event(running, index, &event).map_err(TraceError::whole)?;
+                batch.push_in(event, stack);
+                index += 1;
             }
-            Ok(Some(Record::Note(kind, payload))) => converter.note(kind, payload, reader.thread() as u32, index),
+            Ok(Some(Record::Note(kind, payload))) => {
+                if kind == note::FREE && written == Some(numbers::<1>(payload)[0]) && !batch.is_empty() {
+                    batch.frees(batch.len() - 1);
+                }
+                converter.note(kind, payload, reader.thread() as u32, index);
+            }
             Ok(None) => break,
             Err(damage) => {
                 converter.survey.damage = Some(damage);
@@ -129,6 +138,8 @@ struct Converter {
     positions: Vec<u64>,
     faults: Faults,
     deadlock: Option<Vec<Waiting>>,
+    /// What the block is called that the next event begins.
+    block: String,
 }
 
 impl Converter {
@@ -162,6 +173,7 @@ impl Converter {
             positions,
             faults,
             deadlock: None,
+            block: String::new(),
         })
     }
 
@@ -281,7 +293,7 @@ impl Converter {
             // The return of a system call. Branches are not recorded, and a trace with some of them would say that there are
             // no others.
             InputOp::Branch => {
-                return Ok((InputOp::Send, self.names.intern(ObjectClass::Token, b"system calls")?, None));
+                return Ok((InputOp::Send, self.names.intern(ObjectClass::Token, SYSTEM_CALLS.as_bytes())?, None));
             }
             _ => {}
         }
@@ -304,7 +316,9 @@ impl Converter {
         let child = value.and_then(|child| u32::try_from(child).ok());
         let child = child.filter(|&child| (child as usize) < self.survey.threads.len());
         let block = match op {
-            InputOp::Begin => self.symbols.place(pc).outer.unwrap_or_default(),
+            // What the program calls it, or the function that it begins in.
+            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.unwrap_or_default(),
+            InputOp::Begin => std::mem::take(&mut self.block),
             _ => String::new(),
         };
         let mut context = EventContext { thread, index, at, names: &mut self.names, oddities: &mut self.oddities };
@@ -313,7 +327,7 @@ impl Converter {
             InputOp::Join => {
                 let joined = child.map(|child| &self.survey.threads[child as usize]);
                 let last = joined.filter(|joined| joined.events > 0).map(|joined| joined.last);
-                self.sync.join(child, positions, &mut context)?
+                self.sync.join(child, last, &mut context)?
             }
             InputOp::Send => self.sync.send(address, value.unwrap_or(0), &mut context)?,
             InputOp::Receive => self.sync.receive(address, value.unwrap_or(0), &mut context)?,
@@ -330,6 +344,7 @@ impl Converter {
                 let [thread, _, _, _, start, end] = numbers(payload);
                 self.memory.stack(thread, start, end);
             }
+            note::BLOCK => self.block = String::from_utf8_lossy(payload).into_owned(),
             note::ALLOCATE => {
                 let [address, size, pc, _] = numbers(payload);
                 let made = self.when(running, pc, index);

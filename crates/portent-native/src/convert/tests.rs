@@ -257,7 +257,7 @@ fn operations_have_the_codes_of_the_trace_format() {
     for (code, kind) in [(op::READ, "r"), (op::WRITE, "w"), (op::UPDATE, "u")] {
         assert_eq!(InputOp::from_code(code).map(InputOp::text), Some(kind));
     }
-    assert!(InputOp::all().all(|op| op.is_access() == (op.code() < op::ACCESSES)));
+    assert!(InputOp::all().all(|op| op == InputOp::Free || op.is_access() == (op.code() < op::ACCESSES)));
     for pending in [op::RESUME, op::EXIT, op::START] {
         assert_eq!(InputOp::from_code(pending), None);
     }
@@ -310,6 +310,23 @@ fn accesses_of_different_sizes_overlap_and_have_different_names() {
     different.sort();
     different.dedup();
     assert_eq!(different.len(), objects.len(), "{objects:?}");
+}
+
+#[test]
+fn the_write_before_a_free_frees() {
+    let mut log = Log::new(1);
+    log.allocate(HEAP, 8).write(HEAP, 8, 1).write(HEAP, 24, 0);
+    log.note(note::FREE, &[HEAP], "").read(HEAP, 8, 1);
+    let objects = log.objects();
+    assert!(objects[0].starts_with("w(heap(bank.c:12)#1"), "{objects:?}");
+    assert!(objects[1].starts_with("free(heap(bank.c:12)#1"), "{objects:?}");
+}
+
+#[test]
+fn a_block_is_called_what_the_program_calls_it() {
+    let mut log = Log::new(1);
+    log.note(note::BLOCK, &[], "transfer").sync(op::BEGIN, 0).sync(op::BEGIN, 0).sync(op::END, 0).sync(op::END, 0);
+    assert_eq!(log.objects(), ["begin(transfer)", "begin(deposit)", "end(deposit)", "end(transfer)"]);
 }
 
 #[test]

@@ -36,6 +36,10 @@ const SPECS: &str = "\
 
 ";
 
+/// The header with the marks, which a program may include as `<portent.h>`.
+const HEADER: &str = include_str!("portent.h");
+const HEADER_NAME: &str = "portent.h";
+
 /// The directory with the runtime; unpacks it if need be.
 pub fn directory() -> Result<PathBuf, Error> {
     available()?;
@@ -110,6 +114,7 @@ fn unpack(folder: &CacheFolder) -> IoResult<PathBuf> {
     check_private(&directory)?;
     provide_file(&directory, NAME, LIBRARY)?;
     provide_file(&directory, SPECS_NAME, SPECS.as_bytes())?;
+    provide_file(&directory, HEADER_NAME, HEADER.as_bytes())?;
     for alias in ALIASES {
         provide_alias(&directory, alias)?;
     }
@@ -119,7 +124,10 @@ fn unpack(folder: &CacheFolder) -> IoResult<PathBuf> {
 /// Names all that is in the directory: other contents, other directory.
 fn hash() -> String {
     let start = u64::from_str_radix(LIBRARY_HASH, 16).unwrap_or_default();
-    let hash = SPECS.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let hash = SPECS
+        .bytes()
+        .chain(HEADER.bytes())
+        .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     format!("{hash:016x}")
 }
 
@@ -202,7 +210,7 @@ mod tests {
         unpack(&folder).unwrap();
         assert_eq!(fs::read(directory.join("libtsan.so.2")).unwrap(), LIBRARY);
         let left: Vec<_> = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left.len(), 2 + ALIASES.len(), "{left:?}");
+        assert_eq!(left.len(), 3 + ALIASES.len(), "{left:?}");
     }
 
     #[test]

@@ -61,11 +61,31 @@ pub fn candidates(trace: &Trace, kind: Kind) -> Vec<Goal> {
                 oracle.cycles(&mut vec![first], &mut goals);
             }
         }
+        Kind::LostUpdate => {
+            let updates = updates(trace);
+            for &(first, second) in updates.iter().filter(|(_, second)| matches!(trace.op(*second), Op::Write(..))) {
+                for &(read, remote) in updates.iter().filter(|(_, remote)| conflict(first, *remote)) {
+                    goals.push(Goal::LostUpdate { first, read, remote, second });
+                }
+            }
+        }
         Kind::LostWakeup => {
             goals.extend((0..trace.pairings().len()).map(|k| Goal::LostWakeup { pairing: PairingId::new(k) }));
         }
     }
     goals
+}
+
+/// Reads, each with the next access of its variable by its thread if that writes; an update is one by itself, too.
+fn updates(trace: &Trace) -> Vec<(EventId, EventId)> {
+    let mut updates = Vec::new();
+    for read in trace.events().filter(|e| e.op.reads()) {
+        let same = |e: &portent_trace::Event| e.thread == read.thread && e.op.variable() == read.op.variable();
+        let next = trace.events().find(|e| e.id > read.id && same(e));
+        updates.extend(read.op.writes().then_some((read.id, read.id)));
+        updates.extend(next.filter(|next| next.op.writes()).map(|next| (read.id, next.id)));
+    }
+    updates
 }
 
 impl Oracle<'_> {

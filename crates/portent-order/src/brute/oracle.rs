@@ -16,7 +16,8 @@ pub(super) struct State {
     pub(super) seen: Vec<Vec<Held>>,
     /// For each wait: its notify came after its sleep.
     pub(super) notified: Vec<bool>,
-    /// The remote access of an atomicity goal saw something else, so its thread has stopped.
+    /// The remote access of an atomicity goal saw something else, so its thread has stopped; or the read of the remote update of
+    /// a lost one, so its thread stops after its write.
     pub(super) remote_stopped: bool,
     /// Since the sleep of a lost wake-up goal, a notify ran that would have woken it.
     pub(super) disturbed: bool,

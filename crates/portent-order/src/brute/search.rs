@@ -39,6 +39,25 @@ impl Oracle<'_> {
                 after.remote_stopped |= event == remote && !self.keeps_read(state, event);
                 Some(after)
             }
+            Wanted::Goal(&Goal::LostUpdate { first, read, remote, second }) => {
+                let thread = self.trace.thread(remote).index();
+                let over = state.position[thread] >= self.end_of_update(remote);
+                if self.trace.thread(event).index() == thread && state.remote_stopped && over {
+                    return None;
+                }
+                let in_order = match event {
+                    e if e == remote => self.done(state, first) && !self.done(state, second),
+                    e if e == second => self.done(state, remote),
+                    _ => true,
+                };
+                let kept = self.keeps_read(state, event);
+                if !in_order || !(kept || (self.rule.frees_reads() && event == read)) {
+                    return None;
+                }
+                let mut after = self.after(state, event);
+                after.remote_stopped |= !kept;
+                Some(after)
+            }
             Wanted::Goal(&Goal::LostWakeup { pairing }) => {
                 let pairing = self.trace.pairings()[pairing.index()];
                 if !self.keeps_read(state, event) || (event == pairing.sleep && !self.done(state, pairing.notify)) {
@@ -106,7 +125,9 @@ impl Oracle<'_> {
                     && state.last[variable.index()] == Writer::Event(challenger)
                     && !(self.rule.compares_values() && same)
             }
-            Wanted::Goal(&Goal::Atomicity { second, .. }) => self.done(state, second),
+            Wanted::Goal(&Goal::Atomicity { second, .. } | &Goal::LostUpdate { second, .. }) => {
+                self.done(state, second)
+            }
             Wanted::Goal(Goal::Deadlock { waiting }) => {
                 waiting.iter().all(|&e| self.next(state, e)) && self.is_cycle(waiting)
             }
@@ -125,6 +146,21 @@ impl Oracle<'_> {
                 self.done(state, read) && written && init_is_not_left_out
             }
         }
+    }
+
+    /// The position of a thread at which it has made a write, and released each lock that it held there.
+    fn end_of_update(&self, write: EventId) -> usize {
+        let thread = self.trace.thread(write).index();
+        let at = self.rank[write.index()];
+        let mut left = self.held[thread][at].clone();
+        let mut end = at + 1;
+        while !left.is_empty() && end < self.program[thread].len() {
+            if let Op::Release(lock, mode) = self.trace.op(self.program[thread][end]) {
+                left.retain(|held| *held != (lock, mode));
+            }
+            end += 1;
+        }
+        end
     }
 
     /// Each acquire waits for a lock that the thread of the next one holds at its own acquire.

@@ -45,7 +45,29 @@ impl Checker<'_> {
                 ensure(waiting.iter().all(|&e| matches!(op(e), Op::Acquire(..))), "not all are acquires")
             }
             Goal::LostWakeup { pairing } => ensure(pairing.index() < self.trace.pairings().len(), "no such wait"),
+            Goal::LostUpdate { first, read, remote, second } => {
+                ensure(thread(first) != thread(remote), "one thread has both updates")?;
+                ensure(op(first).variable() == op(remote).variable(), "they update different variables")?;
+                ensure(matches!(op(second), Op::Write(..)), "what overwrites is no plain write")?;
+                ensure(self.are_an_update(first, second), "the thread that overwrites does not update")?;
+                ensure(
+                    if read == remote { matches!(op(read), Op::Update(..)) } else { self.are_an_update(read, remote) },
+                    "the other thread does not update",
+                )
+            }
         }
+    }
+
+    /// Whether a read and a write are of one thread and one variable, which it does not access in between.
+    fn are_an_update(&self, read: EventId, write: EventId) -> bool {
+        let op = |e: EventId| self.trace.op(e);
+        let thread = self.trace.thread(read);
+        let same = read < write && thread == self.trace.thread(write) && op(read).variable() == op(write).variable();
+        let program = &self.program[thread.index()];
+        let between = |e: &&EventId| **e > read && **e < write;
+        same && op(read).reads()
+            && op(write).writes()
+            && program.iter().filter(between).all(|&e| op(e).variable() != op(read).variable())
     }
 
     pub(super) fn in_one_block(&self, first: EventId, second: EventId) -> bool {
@@ -83,7 +105,7 @@ impl Replay<'_, '_> {
                 let same = self.tainted_variables[variable.index()] || (held.is_some() && held == holds);
                 ensure(!self.rule.compares_values() || !same, "the variable may hold the same value")
             }
-            Goal::Atomicity { first, remote, second } => {
+            Goal::Atomicity { first, remote, second } | Goal::LostUpdate { first, remote, second, .. } => {
                 let when = [first, remote, second].map(|event| self.when.get(&event));
                 let [Some(a), Some(f), Some(b)] = when else { return Err("not all three were executed".into()) };
                 ensure(a < f && f < b, "the remote access is not between the two")

@@ -26,6 +26,10 @@ pub(super) struct Replay<'c, 't> {
     /// How many sends of each token were executed.
     pub(super) sent: Vec<usize>,
     pub(super) stopped: Vec<bool>,
+    /// Whether the read of an update in two steps saw something else: its thread stops after its write.
+    pub(super) changed: bool,
+    /// And released the locks that it held there: what is left of them.
+    pub(super) to_release: Vec<(usize, Mode)>,
     /// Whether the last read of each thread may see any write, and which variables such an update wrote last.
     pub(super) last_reads_free: bool,
     pub(super) unknown: Vec<bool>,
@@ -46,6 +50,8 @@ impl<'c, 't> Replay<'c, 't> {
             holders: vec![Vec::new(); checker.trace.locks()],
             sent: vec![0; checker.trace.tokens()],
             stopped: vec![false; checker.program.len()],
+            changed: false,
+            to_release: Vec::new(),
             last_reads_free: false,
             unknown: vec![false; checker.trace.variables()],
         }
@@ -111,10 +117,12 @@ impl<'c, 't> Replay<'c, 't> {
                 && match goal {
                     Some(Goal::Nondeterminism { read, .. }) => event == *read,
                     Some(Goal::Atomicity { remote, second, .. }) => event == *remote || event == *second,
+                    Some(Goal::LostUpdate { read, .. }) => event == *read,
                     _ => self.last_reads_free,
                 };
             ensure(free, &why)?;
-            self.stopped[thread.index()] = true;
+            self.stopped[thread.index()] |= !matches!(goal, Some(Goal::LostUpdate { .. }));
+            self.changed |= matches!(goal, Some(Goal::LostUpdate { .. }));
         }
         if let Some(&Goal::Nondeterminism { read, challenger }) = goal
             && event == read
@@ -149,12 +157,28 @@ impl<'c, 't> Replay<'c, 't> {
             Op::Sleep(_) | Op::Notify(..) => drop(self.when.insert(event, step)),
             _ => {}
         }
-        if let Some(&Goal::Atomicity { first, remote, second }) = goal
+        if let Some(&(Goal::Atomicity { first, remote, second } | Goal::LostUpdate { first, remote, second, .. })) =
+            goal
             && [first, remote, second].contains(&event)
         {
             self.when.insert(event, step);
         }
         self.position[thread.index()] += 1;
+        if let (Some(&Goal::LostUpdate { remote, .. }), true) = (goal, self.changed)
+            && thread == self.checker.trace.thread(remote)
+        {
+            // Once it has read something else, all that the thread still does is its update, and releasing what it holds there.
+            if event == remote {
+                let held = |(lock, holders): (usize, &Vec<(ThreadId, Mode)>)| {
+                    holders.iter().filter(|(t, _)| *t == thread).map(move |&(_, mode)| (lock, mode)).collect::<Vec<_>>()
+                };
+                self.to_release = self.holders.iter().enumerate().flat_map(held).collect();
+            }
+            if let Op::Release(lock, mode) = self.checker.trace.op(event) {
+                self.to_release.retain(|held| *held != (lock.index(), mode));
+            }
+            self.stopped[thread.index()] |= event >= remote && self.to_release.is_empty();
+        }
         Ok(())
     }
 }

@@ -6,7 +6,7 @@
 
 use super::index::{Node, Source, Variable, WaitId};
 use super::rows::Cut;
-use super::window::{Act, Window};
+use super::window::{Act, Freed, Window};
 use crate::goal::{Goal, Writer};
 
 /// One way to reach a goal.
@@ -24,8 +24,8 @@ pub(crate) struct Target {
     pub next: Vec<Node>,
     /// Events that the goal executes at the end, after the set.
     pub tail: Vec<Node>,
-    /// An update of the window that may read anything; its thread stops after it.
-    pub freed: Option<Node>,
+    /// An update that may read anything, in one step or in two, and where its thread stops.
+    pub freed: Option<Freed>,
     /// A wait that must stay asleep for good.
     pub lost: Option<WaitId>,
 }
@@ -146,14 +146,36 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
                     all.push(free);
                 }
                 Act::Update(_) if window.rule.frees_reads() => {
-                    let freeing = window.freeing(f);
+                    let freeing = window.freeing(Freed { read: f, last: f });
                     let mut free = after_e1(new().at(&freeing, e2).with(&freeing, f));
                     free.stop[window.chain_of[f]] = window.place[f].next();
                     free.tail = vec![e2];
-                    free.freed = Some(f);
+                    free.freed = Some(Freed { read: f, last: f });
                     all.push(free);
                 }
                 _ => {}
+            }
+            Some(all)
+        }
+        Goal::LostUpdate { first, read, remote, second } => {
+            let (g, f, e2) = (window.node(read)?, window.node(remote)?, window.node(second)?);
+            // As above.
+            let e1 = match window.node(first) {
+                None if !window.precedes_its_thread(first) => return None,
+                e1 => e1,
+            };
+            let after_e1 = |target: Target| e1.into_iter().fold(target, |target, e1| target.edge(e1, f));
+            let mut kept = after_e1(new().at(window, e2).with(window, f));
+            kept.tail = vec![e2];
+            let mut all = vec![kept];
+            if window.rule.frees_reads() {
+                let freed = Freed { read: g, last: window.end_of_update(f)? };
+                let freeing = window.freeing(freed);
+                let mut free = after_e1(new().at(&freeing, e2).with(&freeing, f));
+                free.stop[window.chain_of[f]] = window.place[freed.last].next();
+                free.tail = vec![e2];
+                free.freed = Some(freed);
+                all.push(free);
             }
             Some(all)
         }

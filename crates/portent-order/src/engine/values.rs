@@ -14,7 +14,7 @@ use super::layout::list_in_chain;
 use super::rows::{Cut, Row, Rows};
 use super::simulate::Obstacle;
 use super::symbolic::recorded_reads;
-use super::window::{Act, InChain, Window};
+use super::window::{Act, Freed, InChain, Window};
 use crate::goal::Writer;
 use crate::read_rule::{ReadRule, Recorded};
 use portent_trace::{EventId, Op, Trace, VarId};
@@ -72,20 +72,21 @@ pub(crate) struct Values {
     must: Vec<(Node, Node)>,
     /// Where there are some.
     pub formulas: Option<Box<Formulas>>,
-    /// An update that may read anything, and of which nobody knows what it writes then.
-    freed: Option<Node>,
+    /// An update that may read anything, and its chain. Nobody knows what its thread writes from its read on.
+    freed: Option<(Freed, Chain)>,
 }
 
 impl Values {
     /// Whether a read sees what it expects from a source, if that is not tainted.
     #[inline]
     pub(crate) fn is_as_good(&self, w: &Window<'_>, read: Node, source: Source) -> bool {
-        !self.is_freed(source) && (Some(source) == self.observed[read] || self.is_equal(w, read, source))
+        !self.is_freed(w, source) && (Some(source) == self.observed[read] || self.is_equal(w, read, source))
     }
 
     #[inline]
-    fn is_freed(&self, source: Source) -> bool {
-        self.freed.is_some_and(|freed| source == Source::Write(freed))
+    fn is_freed(&self, w: &Window<'_>, source: Source) -> bool {
+        let (Some((freed, chain)), Source::Write(write)) = (self.freed, source) else { return false };
+        freed.read <= write && write <= freed.last && w.chain_of[write] == chain
     }
 
     /// Whether a write is known to have the value that a read saw.
@@ -215,12 +216,13 @@ impl<'t> Window<'t> {
     }
 
     /// This window with an update that counts as a plain write.
-    pub(crate) fn free_source(&mut self, update: Node) {
-        if let (Act::Update(x), Some(values)) = (self.act[update], &mut self.values) {
-            values.until[update] = None;
-            values.observed[update] = None;
-            values.freed = Some(update);
-            self.act[update] = Act::Write(x);
+    pub(crate) fn free_source(&mut self, update: Freed) {
+        let chain = self.chain_of[update.read];
+        if let Some(values) = &mut self.values {
+            values.until[update.read] = None;
+            values.observed[update.read] = None;
+            values.freed = Some((update, chain));
+            self.act[update.read] = self.act[update.read].without_reading();
             self.fix_sources();
         }
     }
@@ -233,7 +235,7 @@ impl<'t> Window<'t> {
     /// All of them, or `enough`, the observed one first.
     fn some_sources(&self, values: &Values, read: Node, x: Variable, enough: Option<usize>) -> Vec<Source> {
         let observed = values.observed[read];
-        let mut sources: Vec<Source> = observed.into_iter().filter(|&source| !values.is_freed(source)).collect();
+        let mut sources: Vec<Source> = observed.into_iter().filter(|&source| !values.is_freed(self, source)).collect();
         let (own, past) = (self.chain_of[read], self.past_of(read));
         let above = |list: &InChain| {
             // An update is in its own past, and is not what it sees.
@@ -261,7 +263,7 @@ impl<'t> Window<'t> {
             }
             for &write in before.iter().chain(later).filter(|&&write| write != read) {
                 let source = Source::Write(write);
-                if Some(source) == observed || values.is_freed(source) {
+                if Some(source) == observed || values.is_freed(self, source) {
                     continue;
                 }
                 if enough.is_some_and(|enough| sources.len() >= enough) {

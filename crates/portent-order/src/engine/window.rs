@@ -36,6 +36,14 @@ impl Act {
             _ => None,
         }
     }
+    /// The same, if what it reads does not matter.
+    pub(super) fn without_reading(self) -> Act {
+        match self {
+            Act::Update(x) => Act::Write(x),
+            Act::Read(_) => Act::Other,
+            other => other,
+        }
+    }
     #[inline]
     pub(crate) fn read(self) -> Option<Variable> {
         match self {
@@ -43,6 +51,15 @@ impl Act {
             _ => None,
         }
     }
+}
+
+/// An update that may read anything, in one step or in two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Freed {
+    /// What reads.
+    pub read: Node,
+    /// What writes: the same, or a later event of the thread; or the last event that the thread still makes.
+    pub last: Node,
 }
 
 /// A critical section.
@@ -248,15 +265,26 @@ impl<'t> Window<'t> {
         self.variables[variable].writes.iter().flat_map(|list| &list.nodes).copied()
     }
 
-    /// This window with an update turned into a plain write: for goals that let it read anything.
-    pub(crate) fn freeing(&self, update: Node) -> Self {
+    /// The last event of a thread that has made a write and then released each lock that it held there.
+    pub(crate) fn end_of_update(&self, write: Node) -> Option<Node> {
+        let chain = self.chain_of[write];
+        let releases = self.open_before(chain, self.place[write]).iter().map(|&scope| self.scopes[scope].release);
+        // What is not released here is held to the end.
+        releases
+            .fold(Some(write), |last, release| Some(last?.max(release?)))
+            .or_else(|| self.chain[chain].last().copied())
+    }
+
+    /// This window with an update turned into a plain write, in one step or in two: for goals that let it read anything.
+    pub(crate) fn freeing(&self, update: Freed) -> Self {
         let mut freed = self.clone();
         if freed.values.is_some() {
             freed.free_source(update);
             return freed;
         }
-        if let Act::Update(x) = freed.act[update] {
-            freed.act[update] = Act::Write(x);
+        let update = update.read;
+        if let Some(x) = freed.act[update].read() {
+            freed.act[update] = freed.act[update].without_reading();
             match freed.saw[update].take() {
                 None => {}
                 Some(Source::Base) => freed.variables[x].base_readers.retain(|&n| n != update),

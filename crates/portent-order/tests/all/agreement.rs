@@ -34,6 +34,7 @@ fn shapes(kind: Kind) -> Shapes {
         Kind::Atomicity => shape.blocks,
         Kind::Deadlock => shape.lock_heavy,
         Kind::LostWakeup => shape.conditions,
+        Kind::LostUpdate => true,
     })
 }
 

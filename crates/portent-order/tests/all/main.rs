@@ -3,6 +3,7 @@
 mod agreement;
 mod corpus;
 mod laws;
+mod lost_updates;
 mod lost_wakeups;
 mod oracle;
 mod other_side;

@@ -13,13 +13,13 @@ use portent_order::Model;
 use rustc_hash::FxHashMap;
 
 /// Puts the answers of all windows and passes together, in order: groups, and how many candidates of each kind are done with.
-pub(crate) fn merge(examination: &mut Examination<'_, '_>) -> (FxHashMap<Key, Group>, [u64; 4]) {
+pub(crate) fn merge(examination: &mut Examination<'_, '_>) -> (FxHashMap<Key, Group>, [u64; BugKind::ALL.len()]) {
     /// Undecided candidates are listed one by one up to this many of a kind.
     const LISTED: usize = 100;
     let mut groups: FxHashMap<Key, Group> = FxHashMap::default();
-    let mut done = [0; 4];
-    let mut more = [0u64; 4];
-    let mut listed = [0usize; 4];
+    let mut done = [0; BugKind::ALL.len()];
+    let mut more = [0u64; BugKind::ALL.len()];
+    let mut listed = [0usize; BugKind::ALL.len()];
     let facts = examination.facts;
     for (answers, tiers) in examination.take_answers() {
         let prediction = &mut examination.prediction;

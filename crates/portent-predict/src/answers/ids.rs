@@ -23,7 +23,7 @@ pub(crate) fn name_findings(trace: &Trace, findings: &mut [Finding]) {
     for finding in findings {
         let mut texts: Vec<String> = finding.places().into_iter().map(|place| stable_text(trace, place)).collect();
         match finding.bug.form() {
-            Form::Race => texts.sort(),
+            Form::Race | Form::PossibleUseAfterFree | Form::PossibleDoubleFree => texts.sort(),
             Form::Cycle => rotate_to_least(&mut texts),
             _ => {}
         }
@@ -56,7 +56,7 @@ mod tests {
             flags: Flags::default(),
             witness: None,
             other_branch: None,
-            bug: Bug::Race { first, second },
+            bug: Bug::Race { first, second, frees: None },
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn undecided(facts: &Facts<'_>, goal: &Goal, why: Why) -> Incomplete 
 }
 
 /// Of a trace that fits a window: the candidates that were not come to, by arithmetic.
-pub(super) fn of_window(examination: &mut Examination<'_, '_>, done: &[u64; 4]) {
+pub(super) fn of_window(examination: &mut Examination<'_, '_>, done: &[u64; BugKind::ALL.len()]) {
     let (stopped, wanted) = (examination.stop.why(), &examination.options.kinds);
     for kind in kinds::ALL.iter().filter(|kind| wanted.contains(&kind.kind)) {
         let (all, exact) = (kind.count)(examination.facts);
@@ -85,8 +85,8 @@ pub(super) fn of_board(examination: &mut Examination<'_, '_>) {
         }
     }
     let prediction = &mut examination.prediction;
-    prediction.partial = why.filter(|_| !incomplete.is_empty());
+    prediction.partial = prediction.partial.or(why.filter(|_| !incomplete.is_empty()));
     prediction.incomplete.extend(incomplete);
-    prediction.open = undecided.into_iter().map(|(goal, _)| goal).chain(not_examined).collect();
+    prediction.open.extend(undecided.into_iter().map(|(goal, _)| goal).chain(not_examined));
     prediction.stats.streamed = Some(examination.board.streamed);
 }

@@ -1,6 +1,7 @@
 //! Instances of one finding, gathered: how many there are, what holds of all of them, and one that can be shown.
 
 use super::key::Key;
+use crate::bug::BugKind;
 use portent_order::{Goal, Schedule};
 use rustc_hash::FxHashMap;
 
@@ -55,7 +56,7 @@ pub(crate) struct Group {
     pub(crate) goal: Goal,
     /// Checked. `None` where an earlier window has a witness already.
     pub(crate) witness: Option<Schedule>,
-    pub(super) asked_since: u32,
+    pub(crate) asked_since: u32,
 }
 
 impl Group {
@@ -108,7 +109,7 @@ pub(crate) struct Answers {
     /// Candidates that were asked about without an answer.
     pub(crate) undecided: Vec<Goal>,
     /// Candidates done with, by kind.
-    pub(crate) done: [u64; 4],
+    pub(crate) done: [u64; BugKind::ALL.len()],
     /// Of these, not asked about because their group has enough.
     pub(crate) spared: u64,
     /// Witnesses that the checker refused: errors of the engine.

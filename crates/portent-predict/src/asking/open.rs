@@ -32,17 +32,17 @@ impl Settled {
 pub(crate) struct Open {
     /// Groups that have no finding yet; `None` for everything.
     groups: Option<FxHashSet<Key>>,
-    kinds: [bool; 4],
+    kinds: [bool; BugKind::ALL.len()],
 }
 
 impl Open {
     /// Everything.
     pub(crate) fn all() -> Self {
-        Open { groups: None, kinds: [true; 4] }
+        Open { groups: None, kinds: [true; BugKind::ALL.len()] }
     }
     /// These groups.
     pub(crate) fn groups(keys: impl Iterator<Item = (BugKind, Key)>) -> Self {
-        let mut open = Open { groups: Some(FxHashSet::default()), kinds: [false; 4] };
+        let mut open = Open { groups: Some(FxHashSet::default()), kinds: [false; BugKind::ALL.len()] };
         for (kind, key) in keys {
             open.kinds[kind as usize] = true;
             open.groups.get_or_insert_default().insert(key);

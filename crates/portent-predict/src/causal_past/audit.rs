@@ -336,6 +336,7 @@ impl Causal<'_, '_> {
         match *goal {
             Goal::Race { first, second } => spread(&[first, second]),
             Goal::Atomicity { first, remote, second } => spread(&[first, remote, second]),
+            Goal::LostUpdate { first, read, remote, second } => spread(&[first, read, remote, second]),
             Goal::Deadlock { ref waiting } => spread(waiting),
             Goal::Nondeterminism { read, challenger: Writer::Event(c) } => spread(&[read, c]),
             Goal::Nondeterminism { read, challenger: Writer::Init } => read.index(),

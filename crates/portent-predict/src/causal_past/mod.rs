@@ -127,6 +127,11 @@ impl<'a, 't> Causal<'a, 't> {
         }
     }
 
+    /// Whether the clocks or the locks refute a goal.
+    pub(crate) fn is_impossible(&self, goal: &Goal) -> bool {
+        self.question(goal).is_none()
+    }
+
     /// Answers a question; `tiers` gets what that took.
     pub(crate) fn ask(&self, goal: &Goal, ask: Ask, tiers: &mut Tiers) -> Answer {
         let Some(question) = self.question(goal) else {

@@ -2,8 +2,8 @@
 
 use super::Causal;
 use crate::facts::Facts;
-use portent_order::{Goal, Writer};
-use portent_trace::{EventId, LocId, ThreadId, VarId};
+use portent_order::{Goal, Model, Writer};
+use portent_trace::{EventId, LocId, Op, ThreadId, VarId};
 
 /// What a goal needs.
 pub(super) struct Question {
@@ -60,6 +60,15 @@ impl Causal<'_, '_> {
                     return None;
                 }
             }
+            Goal::LostUpdate { first, read, remote, second } => {
+                stops = vec![second];
+                others = vec![first, read, remote];
+                let ((t, e1), (u, f), (_, e2)) = (self.place(first), self.place(remote), self.place(second));
+                self.needs_of_update(read, remote, &mut needs);
+                if needs[t] > e2 || self.clocks.past(t, e1 + 1, u) > f {
+                    return None;
+                }
+            }
             Goal::LostWakeup { pairing } => {
                 to_the_end = true;
                 let pairing = self.facts.trace.pairings()[pairing.index()];
@@ -96,11 +105,39 @@ impl Causal<'_, '_> {
         };
         let limits = (0..threads).map(limit).collect();
         // Where the first access of a block lies below a slice, it has happened.
-        let first = if let Goal::Atomicity { first, .. } = goal { Some(*first) } else { None };
+        let first = match goal {
+            Goal::Atomicity { first, .. } | Goal::LostUpdate { first, .. } => Some(*first),
+            _ => None,
+        };
         let inside = stops.iter().chain(&others).filter(|event| Some(**event) != first);
         let from = inside.map(|event| event.index()).min().unwrap_or(0);
         let events = stopped.iter().copied().chain(others.iter().map(|&event| self.place(event))).collect();
         Some(Question { needs, stops: stopped, events, limits, from, everything, to_the_end })
+    }
+
+    /// Adds what an update in two steps needs, whatever it reads: the past of its read, and what its thread does from there on
+    /// to its write.
+    fn needs_of_update(&self, read: EventId, write: EventId, needs: &mut [u32]) {
+        let trace = self.facts.trace;
+        let ((u, g), (_, f)) = (self.place(read), self.place(write));
+        self.clocks.join(needs, u, g);
+        for &event in &self.program(u)[g as usize + 1..=(f as usize).max(g as usize)] {
+            let from: Vec<EventId> = match trace.op(event) {
+                Op::Read(..) | Op::Update(..) if self.model == Model::Reads => match self.facts.saw(event) {
+                    Writer::Event(writer) => vec![writer],
+                    Writer::Init => Vec::new(),
+                },
+                Op::Receive(token) => trace.senders(token).to_vec(),
+                Op::Wake(_) => {
+                    trace.pairing_of_wake(event).map(|k| trace.pairings()[k.index()].notify).into_iter().collect()
+                }
+                _ => Vec::new(),
+            };
+            for (t, at) in from.into_iter().map(|event| self.place(event)).filter(|(t, _)| *t != u) {
+                self.clocks.join(needs, t, at + 1);
+            }
+        }
+        needs[u] = needs[u].max(f + 1);
     }
 
     /// Whether another write below the cut comes after this one in every reordering.

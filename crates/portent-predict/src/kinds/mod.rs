@@ -10,6 +10,7 @@
 mod atomicity;
 mod deadlock;
 mod failure;
+mod lost_update;
 mod nondeterminism;
 mod property;
 mod race;
@@ -18,13 +19,15 @@ mod shape;
 pub use atomicity::Pattern;
 pub use deadlock::Deadlock;
 pub use failure::{Deciding, Failure, StackFrame};
+pub(crate) use lost_update::{LostUpdates, candidates as lost_updates};
 pub use nondeterminism::Nondeterminism;
 pub use property::{PropertyTold, PropertyVerdict, Violated};
-pub(crate) use race::{key as race_key, places as race_places};
+pub use race::Frees;
+pub(crate) use race::{frees as race_frees, key as race_key, places as race_places};
 pub use shape::WitnessType;
 
 use crate::asking::{Asker, Flags, Key, Window};
-use crate::bug::{BugKind, Form, Place, Words};
+use crate::bug::{BugKind, Form, Place, Role, Words};
 use crate::facts::Facts;
 use portent_order::{Goal, Model, Schedule};
 
@@ -37,7 +40,7 @@ pub(crate) struct Kind {
     pub(crate) count: fn(&Facts<'_>) -> (u128, bool),
 }
 
-/// Every kind that is looked for in windows, in the order of [`BugKind::ALL`].
+/// Every kind that is looked for in windows, in the order of [`BugKind::ALL`]; lost updates have a pass of their own.
 pub(crate) const ALL: [Kind; 4] = [
     Kind {
         kind: BugKind::Race,
@@ -61,9 +64,12 @@ impl Form {
     /// What it is called and what it means.
     pub fn words(self) -> &'static Words {
         match self {
+            Form::PossibleUseAfterFree => &race::USE_AFTER_FREE,
+            Form::PossibleDoubleFree => &race::DOUBLE_FREE,
             Form::Race => &race::WORDS,
             Form::Cycle => &deadlock::CYCLE,
             Form::LostWakeup => &deadlock::LOST_WAKEUP,
+            Form::LostUpdate => &lost_update::WORDS,
             Form::Atomicity => &atomicity::WORDS,
             Form::Nondeterminism => &nondeterminism::WORDS,
             Form::Property => &property::WORDS,
@@ -81,6 +87,7 @@ pub(crate) fn key(facts: &Facts<'_>, goal: &Goal) -> Key {
         Goal::Atomicity { first, remote, second } => atomicity::key(facts.trace, first, remote, second),
         Goal::Deadlock { ref waiting } => deadlock::cycle_key(facts.trace, waiting),
         Goal::LostWakeup { pairing } => deadlock::wakeup_key(facts.trace, pairing),
+        Goal::LostUpdate { first, remote, second, .. } => lost_update::key(facts.trace, first, remote, second),
     }
 }
 
@@ -102,6 +109,7 @@ pub(crate) fn places(facts: &Facts<'_>, goal: &Goal) -> Vec<Place> {
         Goal::Atomicity { first, remote, second } => atomicity::places(facts.trace, first, remote, second).into(),
         Goal::Deadlock { ref waiting } => deadlock::wait_places(facts.trace, waiting),
         Goal::LostWakeup { pairing } => deadlock::wakeup_places(facts.trace, pairing).into(),
+        Goal::LostUpdate { first, remote, second, .. } => atomicity::places(facts.trace, first, remote, second).into(),
     }
 }
 
@@ -110,8 +118,9 @@ pub(crate) fn bug(facts: &Facts<'_>, model: Model, goal: &Goal, witness: &Schedu
     let trace = facts.trace;
     match *goal {
         Goal::Race { first, second } => {
+            let frees = race::frees(trace, first, second);
             let [first, second] = race::places(trace, first, second);
-            Bug::Race { first, second }
+            Bug::Race { first, second, frees }
         }
         Goal::Nondeterminism { read, challenger } => {
             let shape = shape::shape(facts, model, read, witness);
@@ -124,8 +133,9 @@ pub(crate) fn bug(facts: &Facts<'_>, model: Model, goal: &Goal, witness: &Schedu
         }
         Goal::Atomicity { first, remote, second } => {
             let pattern = Pattern::of(trace, first, remote, second);
+            let declared = facts.is_declared(first);
             let [first, remote, second] = atomicity::places(trace, first, remote, second);
-            Bug::Atomicity { first, remote, second, pattern }
+            Bug::Atomicity { first, remote, second, pattern, declared }
         }
         Goal::Deadlock { ref waiting } => {
             Bug::Deadlock(Deadlock::Cycle { waits: deadlock::wait_places(trace, waiting) })
@@ -133,6 +143,11 @@ pub(crate) fn bug(facts: &Facts<'_>, model: Model, goal: &Goal, witness: &Schedu
         Goal::LostWakeup { pairing } => {
             let [waiting, notify] = deadlock::wakeup_places(trace, pairing);
             Bug::Deadlock(Deadlock::LostWakeup { waiting, notify, pairing })
+        }
+        Goal::LostUpdate { first, read, remote, second } => {
+            let read = Place::of_event(trace, Role::Read, read);
+            let [first, remote, second] = atomicity::places(trace, first, remote, second);
+            Bug::LostUpdate { first, remote, second, read }
         }
     }
 }
@@ -146,6 +161,8 @@ pub enum Bug {
         first: Place,
         /// The other.
         second: Place,
+        /// Which of them frees the memory, if one does.
+        frees: Option<Frees>,
     },
     /// Threads that wait for ever.
     Deadlock(Deadlock),
@@ -159,6 +176,20 @@ pub enum Bug {
         second: Place,
         /// What the three do.
         pattern: Pattern,
+        /// Whether the block was declared: marked in the source, or chosen by the user. Otherwise it is a function, of which
+        /// nobody said that it is meant to be atomic.
+        declared: bool,
+    },
+    /// A write that is overwritten by a thread that had not seen it.
+    LostUpdate {
+        /// What the overwriting thread read.
+        first: Place,
+        /// The write that is lost.
+        remote: Place,
+        /// The write that overwrites it.
+        second: Place,
+        /// What the thread of the lost write read before it; the same event if that is an atomic update. Not among the places.
+        read: Place,
     },
     /// A value that depends on who comes first.
     Nondeterminism(Nondeterminism),
@@ -177,10 +208,12 @@ pub enum Bug {
 macro_rules! places {
     ($bug:expr) => {
         match $bug {
-            Bug::Race { first, second } => vec![first, second],
+            Bug::Race { first, second, .. } => vec![first, second],
             Bug::Deadlock(Deadlock::Cycle { waits }) => waits.into_iter().collect(),
             Bug::Deadlock(Deadlock::LostWakeup { waiting, notify, .. }) => vec![waiting, notify],
-            Bug::Atomicity { first, remote, second, .. } => vec![first, remote, second],
+            Bug::Atomicity { first, remote, second, .. } | Bug::LostUpdate { first, remote, second, .. } => {
+                vec![first, remote, second]
+            }
             Bug::Nondeterminism(
                 Nondeterminism::Read { read, writer, challenger, .. }
                 | Nondeterminism::FinalValue { end: read, writer, challenger, .. },
@@ -200,6 +233,7 @@ impl Bug {
             Bug::Deadlock(_) => BugKind::Deadlock,
             Bug::Atomicity { .. } => BugKind::Atomicity,
             Bug::Nondeterminism(_) => BugKind::Nondeterminism,
+            Bug::LostUpdate { .. } => BugKind::LostUpdate,
             Bug::Property { .. } => BugKind::Property,
             Bug::Failure(_) => BugKind::Failure,
         }
@@ -208,11 +242,14 @@ impl Bug {
     /// What it is called.
     pub fn form(&self) -> Form {
         match self {
-            Bug::Race { .. } => Form::Race,
+            Bug::Race { frees: None, .. } => Form::Race,
+            Bug::Race { frees: Some(Frees::Both), .. } => Form::PossibleDoubleFree,
+            Bug::Race { .. } => Form::PossibleUseAfterFree,
             Bug::Deadlock(Deadlock::Cycle { .. }) => Form::Cycle,
             Bug::Deadlock(Deadlock::LostWakeup { .. }) => Form::LostWakeup,
             Bug::Atomicity { .. } => Form::Atomicity,
             Bug::Nondeterminism(_) => Form::Nondeterminism,
+            Bug::LostUpdate { .. } => Form::LostUpdate,
             Bug::Property { .. } => Form::Property,
             Bug::Failure(failed) => Form::Failure(failed.harm),
         }
@@ -237,7 +274,13 @@ impl Bug {
     /// What a schedule must reach to show it; `None` if no goal says that.
     pub fn goal(&self) -> Option<Goal> {
         Some(match self {
-            Bug::Race { first, second } => Goal::Race { first: first.kernel?, second: second.kernel? },
+            Bug::Race { first, second, .. } => Goal::Race { first: first.kernel?, second: second.kernel? },
+            Bug::LostUpdate { first, remote, second, read } => Goal::LostUpdate {
+                first: first.kernel?,
+                read: read.kernel?,
+                remote: remote.kernel?,
+                second: second.kernel?,
+            },
             Bug::Deadlock(Deadlock::Cycle { waits }) => {
                 Goal::Deadlock { waiting: waits.iter().map(|wait| wait.kernel).collect::<Option<_>>()? }
             }

@@ -18,6 +18,42 @@ pub(super) const WORDS: Words = Words {
     severity: Severity::Error,
 };
 
+pub(super) const USE_AFTER_FREE: Words = Words {
+    title: "possible use after free",
+    rule: "race-with-free",
+    identifier: "PossibleUseAfterFree",
+    meaning: "A thread can free memory while another one uses it, or before: nothing orders the two.",
+    severity: Severity::Error,
+};
+pub(super) const DOUBLE_FREE: Words = Words {
+    title: "possible double free",
+    rule: "race-of-frees",
+    identifier: "PossibleDoubleFree",
+    meaning: "Two threads can free the same memory: nothing orders them, and nothing keeps either from doing it.",
+    severity: Severity::Error,
+};
+
+/// Which side of a race frees the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Frees {
+    /// The access that was observed first.
+    First,
+    /// The other.
+    Second,
+    /// Both.
+    Both,
+}
+
+/// Which of two accesses frees the memory, if one does.
+pub(crate) fn frees(trace: &Trace, first: EventId, second: EventId) -> Option<Frees> {
+    match (trace.frees(first), trace.frees(second)) {
+        (false, false) => None,
+        (true, false) => Some(Frees::First),
+        (false, true) => Some(Frees::Second),
+        (true, true) => Some(Frees::Both),
+    }
+}
+
 /// The source locations, whichever comes first.
 pub(crate) fn key(trace: &Trace, first: EventId, second: EventId) -> Key {
     let (a, b) = (Key::at(trace, first), Key::at(trace, second));

@@ -38,7 +38,7 @@ type Tried = (Vec<(Key, Finding)>, Prediction);
 
 /// Kinds of bug that are looked for behind branches.
 fn looks_for(kind: BugKind) -> bool {
-    !matches!(kind, BugKind::Nondeterminism | BugKind::Property)
+    !matches!(kind, BugKind::Nondeterminism | BugKind::LostUpdate | BugKind::Property)
 }
 
 /// Whether there may be anything to look behind.

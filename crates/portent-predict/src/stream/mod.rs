@@ -47,7 +47,7 @@ pub struct Candidates {
     /// Every group, sorted by kind and instance.
     pub groups: Vec<Candidate>,
     /// For each kind, whether the groups are all that the filters let through.
-    pub complete: [bool; 4],
+    pub complete: [bool; BugKind::ALL.len()],
     /// What it cost.
     pub figures: Figures,
 }
@@ -84,7 +84,7 @@ fn candidates_until(trace: &Trace, kinds: &[BugKind], stop: &dyn Fn() -> bool) -
     }
     let mut candidates = pass.finish();
     if stopped {
-        candidates.complete = [false; 4];
+        candidates.complete = [false; BugKind::ALL.len()];
     }
     candidates
 }
@@ -170,7 +170,7 @@ impl Scan {
 
     fn finish(mut self) -> Candidates {
         let mut groups = Vec::new();
-        let mut complete = [true; 4];
+        let mut complete = [true; BugKind::ALL.len()];
         let mut figures = Figures { events: self.events, ..Figures::default() };
         if let Some(accesses) = &mut self.accesses {
             let found = std::mem::take(&mut accesses.found);

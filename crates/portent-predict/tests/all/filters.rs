@@ -46,7 +46,7 @@ fn whatever_is_feasible_in_sync_is_a_candidate() {
         let spread = [u64::MAX, 5, 2][seed as usize / shapes.len() % 3];
         let trace = Trace::from_input(&mut source(seed, shape, spread)).unwrap();
         let found = stream::candidates_of(&trace, &KINDS);
-        assert_eq!((found.complete, found.figures.dropped), ([true; 4], 0));
+        assert_eq!((found.complete, found.figures.dropped), ([true; BugKind::ALL.len()], 0));
         let streamed = stream::candidates(&mut Lowered::new(source(seed, shape, spread)), &KINDS).unwrap();
         let story = || format!("seed {seed}, {}, {spread} places\n{:?}", shape.name, tiny_events(seed, shape).1);
         let groups: BTreeSet<(Kind, Vec<LocId>)> =

@@ -93,6 +93,10 @@ impl<W: Write> StdWriter<W> {
                 }
                 self.line(names, &event, event.op.text(), "", object)
             }
+            InputOp::Free => {
+                self.note("frees written as writes");
+                self.line(names, &event, "w", "", object)
+            }
             InputOp::Update(_) => {
                 self.note("atomic updates written as a read and a write");
                 self.line(names, &event, "r", "", object)?;

@@ -7,6 +7,15 @@
 //! A mark and a call may cross (`begin`, `call`, `end`, `ret`): an author may begin a block in one function and end it in
 //! another, and a recording may lack a return. Then the block that ends first cuts the other: **what ends a block also ends
 //! every block that was begun inside it and is still open**. What would have ended those later ends nothing.
+//!
+//! A function that nobody chose ([`FunctionBlocks::BelowRoots`](super::FunctionBlocks)) is a guess, and gives way to what says more:
+//!
+//! - a **mark** inside it: from there on only what is marked is a block;
+//! - an operation at which its thread **gives way** to others on purpose: it waits (on a condition, for a thread, a semaphore, a
+//!   latch, a barrier, a token, the system) or starts a thread. What comes before and after is not meant to be one step.
+//!
+//! Either ends the block for good. Blocks that were declared, by marks or by choosing functions, stay whole: who marks a block
+//! that waits says that it is meant to be atomic all the same.
 
 use super::{Incoming, Lowering, check_defined};
 use crate::error::{Malformed, Problem};
@@ -63,6 +72,7 @@ impl Lowering {
     pub(super) fn begin(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
         check_defined(incoming, ObjectClass::Block)?;
         let block = BlockId(incoming.event.object);
+        self.give_way(incoming)?;
         let blocks = self.blocks(incoming);
         let (begun, outermost) = blocks.open(block);
         blocks.marks.push((block, begun));
@@ -101,6 +111,17 @@ impl Lowering {
         let blocks = self.blocks(incoming);
         let ended = blocks.calls.pop().flatten().and_then(|begun| blocks.close(begun));
         self.mark(incoming, ended.map(Op::End))
+    }
+
+    /// Ends the functions that are blocks only because they are functions.
+    pub(super) fn give_way(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        if !self.functions.are_guessed() {
+            return Ok(());
+        }
+        let blocks = self.blocks(incoming);
+        let Some(outermost) = blocks.outermost().filter(|block| block.function().is_some()) else { return Ok(()) };
+        blocks.open.clear();
+        self.emit(incoming, Op::End(outermost)).map(drop)
     }
 
     fn mark(&mut self, incoming: &mut Incoming<'_>, op: Option<Op>) -> Result<(), Problem> {

@@ -1,8 +1,9 @@
 //! Functions as atomic blocks: a call begins a block and its return ends it, where that was asked for.
 //!
 //! Recorded programs mark no blocks; their authors mostly mean a function to be one. By default every call below the root
-//! of its thread counts (`main`, a thread's routine: those are whole lives, not operations). As with marked blocks only the
-//! outermost stays; `blocks` says what happens where calls and marks cross. A return that belongs to no call, as after
+//! of its thread counts (`main`, a thread's routine: those are whole lives, not operations), until it waits for others or starts
+//! a thread. As with marked blocks only the outermost stays; `blocks` says where it ends, and what happens where calls and marks
+//! cross. A return that belongs to no call, as after
 //! `longjmp`, is passed over.
 
 use super::{Incoming, Lowering};
@@ -41,6 +42,10 @@ pub(super) struct Functions {
 }
 
 impl Functions {
+    /// Whether functions are blocks that nobody declared.
+    pub(super) fn are_guessed(&self) -> bool {
+        matches!(self.which, FunctionBlocks::BelowRoots)
+    }
     fn is_block(&mut self, incoming: &Incoming<'_>, depth: usize) -> bool {
         let function = incoming.event.object as usize;
         match &self.which {

@@ -16,6 +16,7 @@
 //! | wide accesses | one event per part | `layout` |
 //! | nested `begin`/`end` | the outermost pair | `blocks` |
 //! | `call`, `ret` | nothing, or an atomic block | `functions`, `blocks` |
+//! | `free` | a write, of which the trace remembers what it is | here |
 
 mod blocks;
 mod conditions;
@@ -33,10 +34,10 @@ pub use layout::Layout;
 pub use locks::HeldLock;
 
 use crate::error::{Malformed, Problem, TraceError};
-use crate::event::{Meaning, Mode, Op, Reach};
+use crate::event::{Meaning, Mode, Op, Reach, WriteOrder};
 use crate::ids::{CondId, EventId, Id, ThreadId, TokenId, VarId};
 use crate::input::{
-    AccessRun, HAS_VALUE, InputBatch, InputEvent, InputOp, InputSource, READ_CODES, THREAD_SHIFT, prefix,
+    AccessRun, HAS_VALUE, InputBatch, InputEvent, InputOp, InputSource, READ_CODES, SYSTEM_CALLS, THREAD_SHIFT, prefix,
 };
 use crate::names::{Names, ObjectClass};
 use crate::trace::{Batch, EventSource, checked_event};
@@ -187,6 +188,9 @@ impl Lowering {
         if !self.is_running(event.thread) {
             self.start_thread(s)?;
         }
+        if event.op.gives_way() || (event.op == InputOp::Send && incoming_is_system_call(s)) {
+            self.give_way(s)?;
+        }
         match event.op {
             InputOp::Read(order) => self.access(s, Access::Read, |x| Op::Read(x, order)),
             InputOp::Write(order) => self.access(s, Access::Write, |x| Op::Write(x, order)),
@@ -225,7 +229,14 @@ impl Lowering {
             InputOp::Branch => self.emit(s, Op::Branch).map(drop),
             InputOp::Call => self.call(s),
             InputOp::Return => self.ret(s),
+            InputOp::Free => self.free(s),
         }
+    }
+
+    /// A write of which the trace remembers that it frees.
+    fn free(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
+        incoming.out.frees.push(incoming.origin);
+        self.access(incoming, Access::Write, |x| Op::Write(x, WriteOrder::Plain))
     }
 
     /// Emits a kernel event of the stepping thread.
@@ -399,6 +410,13 @@ impl<S: InputSource> EventSource for Lowered<S> {
     fn names(&self) -> &Names {
         self.source.names()
     }
+}
+
+/// Whether a send says that its thread came back from the system.
+fn incoming_is_system_call(incoming: &Incoming<'_>) -> bool {
+    let token = incoming.event.object as usize;
+    token < incoming.names.count(ObjectClass::Token)
+        && incoming.names.table(ObjectClass::Token).get(token) == SYSTEM_CALLS
 }
 
 /// The condition an event names.

@@ -1,5 +1,6 @@
 //! All tests of the crate from the outside, in one program that is linked once.
 
+mod blocks;
 mod common;
 mod formulas;
 mod fuzz_regressions;

@@ -55,8 +55,12 @@ pub(crate) fn check(
     sources: &[PathBuf],
 ) -> Result<(Report, Exploration), Failure> {
     let kinds = &options.search.kinds;
-    let settings =
-        Settings { input: words, kinds: kinds.clone(), sources: reports::sources(sources, path), ..Settings::default() };
+    let settings = Settings {
+        input: words,
+        kinds: kinds.clone(),
+        sources: reports::sources(sources, path),
+        ..Settings::default()
+    };
     let mut screen = Screen { path, kinds, bar: None, ended_by: Vec::new() };
     let mut exploration = portent_explore::explore(program, options, &INTERRUPTED, &mut screen)?;
     let mut report = Report::new(settings);

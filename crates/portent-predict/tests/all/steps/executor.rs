@@ -4,7 +4,7 @@
 //! executed, nor are values cut into bytes: with formulas or wide accesses, `values` is held to the rules of `sync`.
 
 use portent_order::Model;
-use portent_predict::{BugKind, Finding, Form, Role};
+use portent_predict::{Bug, BugKind, Finding, Form, Role};
 use portent_testing::traces;
 use portent_trace::{InputEvent, InputOp, Names};
 use std::collections::{BTreeMap, BTreeSet};
@@ -369,10 +369,14 @@ impl Execution<'_> {
                 BugKind::Nondeterminism => is(Role::Read),
                 BugKind::Atomicity => is(Role::Remote) || is(Role::Second),
                 BugKind::Property => true,
+                BugKind::LostUpdate => {
+                    matches!(&finding.bug, Bug::LostUpdate { read, .. } if read.event == u32::try_from(i).ok())
+                }
                 _ => false,
             };
             ensure(free, &said(why))?;
-            self.stopped[thread] = true;
+            // An update in two steps goes on to its write; what may come after that, `check` says.
+            self.stopped[thread] = finding.kind() != BugKind::LostUpdate;
         }
         if finding.kind() == BugKind::Nondeterminism && place(finding, Role::Read) == Some(i) {
             let challenger = place(finding, Role::Challenger);
@@ -461,7 +465,7 @@ impl Execution<'_> {
                 }
                 Ok(())
             }
-            BugKind::Atomicity => {
+            BugKind::Atomicity | BugKind::LostUpdate => {
                 let when = [at(Role::First)?, at(Role::Remote)?, at(Role::Second)?].map(|i| self.when[i]);
                 ensure(when[0].is_some() && when[0] < when[1] && when[1] < when[2], "the accesses are in another order")
             }
@@ -490,7 +494,7 @@ impl Execution<'_> {
                 Some(i) => ensure(self.when[i] == self.executed.checked_sub(1), "the violation is not the last event"),
                 None => ensure(self.executed == self.input.events.len(), "the run is not complete"),
             },
-            BugKind::Failure => Err("failures are seen, not predicted".into()),
+            BugKind::Failure => Err("a failure is seen, not predicted".into()),
         }
     }
 
