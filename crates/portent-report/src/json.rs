@@ -6,7 +6,7 @@
 use crate::report::{Report, Sourced, Spot, Story, Verdict};
 use crate::words::escaped_json;
 use portent_order::Model;
-use portent_predict::{Bug, Decisive, Incomplete, OtherBranch, PropertyTold};
+use portent_predict::{Decisive, Form, Incomplete, OtherBranch, PropertyTold};
 use portent_trace::Trace;
 use serde::Serialize;
 
@@ -271,10 +271,10 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
     FindingJson {
         id: &finding.id,
         level: story.level.name(),
-        kind: finding.kind().name(),
-        form: match &finding.bug {
-            Bug::Deadlock(_) | Bug::Failure(_) => Some(finding.bug.form().name()),
-            _ => None,
+        kind: finding.kind().document_name(),
+        form: match finding.bug.form() {
+            Form::Race | Form::Atomicity | Form::Nondeterminism | Form::Property => None,
+            form => Some(form.name()),
         },
         verdict: story.verdict.name(),
         model: model(story),

@@ -369,6 +369,10 @@ pub(crate) struct CheckArgs {
     /// How many other schedules to try around each run that is examined, for failures that nothing predicts.
     #[arg(long, value_name = "N", default_value_t = defaults::TRIES)]
     pub(crate) tries: usize,
+    /// A schedule after which the program prints something else than in the recorded run (other lines, not only in another
+    /// order) is a failure.
+    #[arg(long)]
+    pub(crate) same_output: bool,
     /// What the program reads as standard input, in every run.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
@@ -471,6 +475,15 @@ pub(crate) struct ReportArgs {
     /// Write findings as one HTML page, with source and schedules.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// List observations, too: what is true and may matter, but is no alarm.
+    #[arg(long)]
+    pub(crate) observations: bool,
+    /// Tell each finding at length, with the observed and the breaking order side by side.
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// A line per finding, and nothing else.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
     /// Leave out findings that the rules in FILE suppress.
     #[arg(long, value_name = "FILE")]
     pub(crate) suppress: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! Reports on their way out: what is left out of them, where each is written, and what the exit status says.
 
-use crate::args::ReportArgs;
+use crate::args::{ReportArgs, SearchArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::terminal::{self, print, print_as_it_is};
@@ -8,7 +8,7 @@ use crate::traces::is_standard;
 use portent_report::baseline::Baseline;
 use portent_report::source::Sources;
 use portent_report::suppress::Suppressions;
-use portent_report::{Report, html, json, junit, sarif, text};
+use portent_report::{Report, Settings, html, json, junit, sarif, text};
 use portent_trace::TraceError;
 use std::path::{Path, PathBuf};
 
@@ -64,6 +64,18 @@ impl Filters {
 }
 
 impl ReportArgs {
+    /// What a report of what `input` told has to know.
+    pub(crate) fn settings(&self, search: &SearchArgs, input: String, trace: &Path) -> Settings {
+        Settings {
+            input,
+            sources: sources(&self.source, trace),
+            asked: search.kind.iter().map(|kind| kind.bug_kind()).collect(),
+            detailed: self.verbose,
+            observations: self.observations,
+            quiet: self.quiet,
+            ..Settings::default()
+        }
+    }
     fn outputs(&self) -> Vec<&Path> {
         [&self.json, &self.sarif, &self.junit, &self.html].into_iter().flatten().map(PathBuf::as_path).collect()
     }
@@ -97,7 +109,7 @@ pub(crate) fn findings_beside(trace: &Path) -> PathBuf {
 /// What the exit status says: what is left out of the report does not count.
 pub(crate) fn status(report: &Report, errors: bool, strict: bool) -> ExitCode {
     let incomplete = !report.incomplete.is_empty() || errors;
-    match (report.stories.is_empty(), incomplete) {
+    match (!report.has_failures(), incomplete) {
         (false, _) => ExitCode::Findings,
         (true, true) if strict => ExitCode::Incomplete,
         (true, true) => {

@@ -16,7 +16,7 @@ use portent_native::run::examine;
 use portent_native::run::launch::Invocation;
 use portent_order::Model;
 use portent_predict::BugKind;
-use portent_report::{Extras, Report, Settings, json};
+use portent_report::{Explored, Extras, Report, Settings, json};
 use portent_trace::{Progress, TraceError};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let program = program(args)?;
     let path = args.output.clone().unwrap_or_else(|| beside(&program));
     let words = args.program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let (mut report, exploration) = check(&program, &options, &path, words, &args.report.source)?;
+    let settings = Settings { same_output: args.same_output, ..args.report.settings(&args.search, words, &path) };
+    let (mut report, exploration) = check(&program, &options, &path, settings)?;
     filters.apply(&mut report);
+    report.seconds = Some(started.elapsed().as_secs_f64());
     args.report.write(&report)?;
     if exploration.not_replayed > 0 {
         let (why, advice) = match exploration.stopped {
@@ -41,8 +43,6 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         let text = format!("{why}: {} not replayed{advice}", counted(exploration.not_replayed as u64, "finding"));
         terminal::message("warning", &text);
     }
-    let runs = counted(exploration.runs, "run");
-    terminal::message("checked", &format!("{runs} in {:.1} s", started.elapsed().as_secs_f64()));
     Ok(reports::status(&report, !exploration.errors.is_empty(), args.search.strict))
 }
 
@@ -51,16 +51,10 @@ pub(crate) fn check(
     program: &NativeProgram,
     options: &Options,
     path: &Path,
-    words: String,
-    sources: &[PathBuf],
+    settings: Settings,
 ) -> Result<(Report, Exploration), Failure> {
     let kinds = &options.search.kinds;
-    let settings = Settings {
-        input: words,
-        kinds: kinds.clone(),
-        sources: reports::sources(sources, path),
-        ..Settings::default()
-    };
+    let settings = Settings { kinds: kinds.clone(), ..settings };
     let mut screen = Screen { path, kinds, bar: None, ended_by: Vec::new() };
     let mut exploration = portent_explore::explore(program, options, &INTERRUPTED, &mut screen)?;
     let mut report = Report::new(settings);
@@ -69,6 +63,7 @@ pub(crate) fn check(
         let path = path_of(path, examined.run);
         add(&mut report, examined, &path);
     }
+    report.explored = Some(Explored { runs: exploration.runs, ..Explored::default() });
     Ok((report, exploration))
 }
 

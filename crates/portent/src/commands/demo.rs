@@ -9,6 +9,7 @@ use crate::args::DemoArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::counted;
+use crate::reports;
 use crate::terminal;
 use portent_explore::{Options, Properties};
 use portent_native::record::NativeProgram;
@@ -17,7 +18,7 @@ use portent_native::run::launch::Invocation;
 use portent_predict::BugKind;
 use portent_report::text::{self, Look};
 use portent_report::words::wrapped;
-use portent_report::{Report, Story, Tsan, Verdict, html};
+use portent_report::{Report, Settings, Story, Tsan, Verdict, html};
 use portent_trace::TraceError;
 use programs::{Bug, PROGRAMS, Program};
 use std::path::Path;
@@ -148,7 +149,12 @@ fn checked(binary: &str, spec: Option<&str>) -> Result<(Report, bool), Failure> 
         Options { properties: spec.map(|spec| Properties::read(Path::new(spec))).transpose()?, ..Options::default() };
     options.search.jobs = std::thread::available_parallelism().map_or(1, usize::from);
     options.search.kinds = BugKind::ALL.into_iter().chain(spec.map(|_| BugKind::Property)).collect();
-    let (report, _) = check::check(&program, &options, &check::beside(&program), binary.to_owned(), &[])?;
+    let (report, _) = {
+        let path = check::beside(&program);
+        let settings =
+            Settings { input: binary.to_owned(), sources: reports::sources(&[], &path), ..Settings::default() };
+        check::check(&program, &options, &path, settings)?
+    };
     let failed =
         report.stories.iter().any(|story| story.verdict == Verdict::Observed && story.finding.bug.failure().is_some());
     Ok((report, failed))

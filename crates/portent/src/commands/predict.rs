@@ -49,11 +49,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
     let errors = !prediction.errors.is_empty();
     let table = args.stats.then(|| text::stats(&prediction.stats));
     let mut report = Report::new(Settings {
-        input: input.name().to_owned(),
         kinds: options.kinds,
-        sources: reports::sources(&args.report.source, &args.trace),
         replay: replay_command(args),
-        ..Settings::default()
+        ..args.report.settings(&args.search, input.name().to_owned(), &args.trace)
     });
     report.add(Arc::new(trace), options.model, prediction, &Extras::default());
     filters.apply(&mut report);
