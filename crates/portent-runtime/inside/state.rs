@@ -151,6 +151,8 @@ pub struct Thread {
     pub argument: usize,
     /// Where `operator new` was called, while it calls `malloc`.
     pub allocation_pc: usize,
+    /// Where libstdc++ was asked to start or join a thread, and where on the stack that was.
+    pub asked: (usize, usize),
     /// Next answer of the plan to look at, for this thread.
     pub answer: usize,
     /// Signals put off until the thread leaves the runtime.
