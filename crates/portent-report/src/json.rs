@@ -334,7 +334,7 @@ const NOT_SEEN: &str = "the schedule was followed, and it did not show";
 /// In which model it was found: failures are seen, not predicted.
 pub(crate) fn model(story: &Story) -> &'static str {
     match story.finding.bug {
-        Bug::Failure(_) => "none",
+        portent_predict::Bug::Failure(_) => "none",
         _ => story.finding.model.map_or("hb", Model::name),
     }
 }

@@ -159,6 +159,8 @@ pub struct Thread {
     pub thrown: (usize, usize),
     /// The descriptor that the system call it is in works on, plus one; 0: none.
     pub descriptor: usize,
+    /// Where libstdc++ was asked to start or join a thread, and where on the stack that was.
+    pub asked: (usize, usize),
     /// Next answer of the plan to look at, for this thread.
     pub answer: usize,
     /// Signals put off until the thread leaves the runtime.

@@ -118,6 +118,43 @@ pub fn adopt_main() {
     state::leave(me);
 }
 
+/// `std::thread::join()` and what its constructors call are in libstdc++: the place in the program is where they were called.
+///
+/// The entry is only remembered, nothing is left to clean up: the calls may throw, and joining may end the thread.
+fn asked(pc: usize) {
+    let here = &raw const pc as usize;
+    if let Some(me) = state::enter() {
+        me.asked = (pc, here);
+        state::leave(me);
+    }
+}
+
+/// The place of a call that may come from libstdc++: where that was called, if it was just before.
+fn place(me: &mut Thread, pc: usize) -> usize {
+    /// The frames between hold a few words; where an exception ended an earlier call, the stack is elsewhere by now.
+    const NEAR: usize = 2048;
+    let here = &raw const pc as usize;
+    let (asked, at) = std::mem::take(&mut me.asked);
+    if asked != 0 && at.abs_diff(here) < NEAR { asked } else { pc }
+}
+
+pub unsafe extern "C-unwind" fn std_start(this: Ptr, state: Ptr, depend: Ptr, pc: usize) {
+    #[unsafe(link_section = "portent_real")]
+    static REAL: Real =
+        Real::new(b"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE\0");
+    asked(pc);
+    // SAFETY: libstdc++'s function; a `unique_ptr` is passed by reference.
+    unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn(Ptr, Ptr, Ptr)>(REAL.required())(this, state, depend) }
+}
+
+pub unsafe extern "C-unwind" fn std_join(this: Ptr, pc: usize) {
+    #[unsafe(link_section = "portent_real")]
+    static REAL: Real = Real::new(b"_ZNSt6thread4joinEv\0");
+    asked(pc);
+    // SAFETY: libstdc++'s function.
+    unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn(Ptr)>(REAL.required())(this) }
+}
+
 pub unsafe extern "C-unwind" fn create(
     out: *mut usize,
     attributes: Ptr,
@@ -129,6 +166,7 @@ pub unsafe extern "C-unwind" fn create(
         // SAFETY: passed on.
         return unsafe { real::pthread_create(out, attributes, routine as Ptr, argument as Ptr) };
     };
+    let pc = place(me, pc);
     sched::before(me, state::plain(op::FORK, 0, pc));
     let number = sched::lock().number(me.id, me.children);
     let Some(id) = number else {
@@ -236,6 +274,7 @@ fn finish(me: &mut Thread, result: i32) -> i32 {
 pub unsafe extern "C-unwind" fn join_entry(pthread: usize, result: *mut Ptr, pc: usize) -> i32 {
     // SAFETY: passed on.
     let Some(me) = state::enter() else { return unsafe { real::pthread_join(pthread, result) } };
+    let pc = place(me, pc);
     let joined = join(me, pthread, result, Deadline::NEVER, pc);
     finish(me, joined)
 }
@@ -381,4 +420,6 @@ entry! {
     prctl(5) => prctl;
     pthread_setname_np(2) => setname;
     pthread_cancel(1) => cancel;
+    _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(3) => std_start;
+    _ZNSt6thread4joinEv(1) => std_join;
 }

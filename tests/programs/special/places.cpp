@@ -61,8 +61,6 @@ int main()
     waiter.join(); // join waiter
     auto later = std::async(std::launch::async, [] { return queue.front(); }); // async
     later.get();
-    Node *node = new Node;
-    delete node; // delete
     shared.reset(); // reset
     return numbers[0] - 1;
 }
