@@ -36,7 +36,7 @@ impl Failed {
 
     /// A run that printed something else: how, and what of that is always the same.
     pub(crate) fn printed(message: String, stable: String, run: &Run) -> Failed {
-        let at = Moment { place: String::new(), ..run.last_event(None) };
+        let at = Moment { place: String::new(), ..run.last_own_event() };
         Failed { harm: Harm::Output, message, at, others: Vec::new(), object: String::new(), stable }
     }
 
@@ -180,7 +180,7 @@ impl Run {
                         }
                         _ => format!("the program exits with status {status}"),
                     };
-                    of_end(Harm::Exit, message, last, status.to_string())
+                    of_end(Harm::Exit, message, self.last_own_event(), status.to_string())
                 }
             }),
         }
@@ -193,6 +193,16 @@ impl Run {
         let place = at.map_or_else(String::new, |at| self.names.location(self.events[at].loc).to_string());
         let owner = at.map_or(0, |at| self.events[at].thread.index() as u32);
         Moment { thread: thread.unwrap_or(owner), event: at.unwrap_or(0) as u32, place }
+    }
+
+    /// The last event of the main thread in the user's own code: what happens after it belongs to the end of the process.
+    fn last_own_event(&self) -> Moment {
+        let main = |at: &usize| self.events[*at].thread.index() == 0;
+        let is_own = |at: &usize| self.user_place(*at).is_some();
+        let Some(at) = (0..self.events.len()).rev().filter(main).find(is_own) else { return self.last_event(Some(0)) };
+        let frames = self.stack(at);
+        let place = frames.iter().find(|frame| frame.user).map(|frame| self.names.location(frame.location).to_string());
+        Moment { thread: 0, event: at as u32, place: place.unwrap_or_default() }
     }
 
     /// A place that the program itself printed, as the run's own places name the same file.

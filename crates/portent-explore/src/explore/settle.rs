@@ -87,7 +87,9 @@ impl Explorer<'_> {
         self.exploration.examined.iter().any(|examined| {
             let names = examined.trace.names();
             let waits_there = |place: &Place| {
-                place.location.is_some_and(|at| places.contains(names.location(at).to_string().as_str()))
+                let frames = place.kernel.map(|event| examined.trace.stack_of(event)).unwrap_or_default();
+                let own = frames.iter().find(|frame| frame.user).map(|frame| frame.location);
+                own.or(place.location).is_some_and(|at| places.contains(names.location(at).to_string().as_str()))
             };
             examined.answers.iter().any(|answer| {
                 answer.prediction.findings.iter().any(|finding| {
@@ -203,11 +205,16 @@ impl Explorer<'_> {
             located.push((*role, moment.clone(), location));
         }
         let trace = fails.trace(FunctionBlocks::None)?;
-        let stacks = moments.iter().map(|(_, moment)| stack(&fails, moment)).collect();
+        let mut stacks: Vec<_> = moments.iter().map(|(_, moment)| stack(&fails, moment.event)).collect();
         let mut places = located.iter().map(|(role, moment, at)| place(&fails, &trace, *role, moment, *at));
         let at = places.next().unwrap_or_else(|| Place::nowhere(Role::Failure));
-        let others: Vec<Place> = places.collect();
+        let mut others: Vec<Place> = places.collect();
         let decisive = passes.and_then(|passes| decisive(&fails, &trace, passes, failed.at.thread));
+        // What decides belongs to what happened, and where it fails may be far from it.
+        for place in decisive.iter().flat_map(|found| std::iter::once(&found.operation).chain(&found.because)) {
+            stacks.push(place.event.map_or_else(Vec::new, |event| stack(&fails, event)));
+            others.push(place.clone());
+        }
         // A thread that the run did not come to has no name.
         let steps = schedule.steps.iter().filter(|(number, _)| (*number as usize) < trace.threads());
         let witness = Witness {
@@ -264,12 +271,12 @@ fn observed_order(trace: &Trace) -> portent_order::Schedule {
     order
 }
 
-/// The call stack at a moment, innermost first.
-fn stack(run: &Run, moment: &Moment) -> Vec<StackFrame> {
-    if moment.event as usize >= run.events.len() {
+/// The call stack at an event, innermost first.
+fn stack(run: &Run, event: u32) -> Vec<StackFrame> {
+    if event as usize >= run.events.len() {
         return Vec::new();
     }
-    let frames = run.stack(moment.event as usize).into_iter().map(|frame| {
+    let frames = run.stack(event as usize).into_iter().map(|frame| {
         let location = run.names.location(frame.location);
         StackFrame {
             function: short_function(&frame.function).to_string(),
