@@ -276,25 +276,27 @@ pub unsafe extern "C-unwind" fn pvalloc(size: usize, pc: usize) -> Ptr {
 
 /// Lets `malloc` and `free`, which a function of another library calls, name the caller of that function.
 pub fn on_behalf<T>(pc: usize, family: Family, work: impl FnOnce() -> T) -> T {
-    /// Also when `new` throws.
-    struct Behalf(*mut Thread);
+    /// Puts things back as they were, also when `new` throws.
+    struct Behalf(*mut Thread, usize, Family);
     impl Drop for Behalf {
         fn drop(&mut self) {
             // SAFETY: this thread's own state.
-            unsafe { (*self.0).allocation_pc = 0 };
+            unsafe { ((*self.0).allocation_pc, (*self.0).allocation_family) = (self.1, self.2) };
         }
     }
     let me = state::current();
-    // SAFETY: null or this thread's own state.
-    unsafe {
-        // `new[]` calls `new`: who called the outer one is what counts.
-        if me.is_null() || (*me).allocation_pc != 0 {
-            return work();
-        }
-        (*me).allocation_pc = pc;
-        (*me).allocation_family = family;
+    if me.is_null() {
+        return work();
     }
-    let _behalf = Behalf(me);
+    // SAFETY: this thread's own state.
+    let before = unsafe { ((*me).allocation_pc, (*me).allocation_family) };
+    // `new[]` calls `new`: who called the outer one is what counts. But a function of the C library may call back.
+    if before.0 != 0 && (before.1 != Family::Malloc || family == Family::Malloc) {
+        return work();
+    }
+    // SAFETY: as above.
+    unsafe { ((*me).allocation_pc, (*me).allocation_family) = (pc, family) };
+    let _behalf = Behalf(me, before.0, before.1);
     work()
 }
 

@@ -65,9 +65,10 @@ pub fn holder(tid: i32) -> u32 {
     found.map_or(0, |one| one.id + 1)
 }
 
-/// An object is being destroyed, held by `holder` (plus one) or waited for by whoever is.
+/// An object is being destroyed, held by a thread (plus one; 0: nobody knows who) or waited for by whoever is. What the
+/// destroying thread holds itself keeps nobody waiting, and the C library says so.
 pub fn destroyed(me: &Thread, at: usize, what: &str, held: Option<u32>, pc: usize) {
-    if let Some(holder) = held {
+    if let Some(holder) = held.filter(|&holder| holder != me.id + 1) {
         fault_told(fault::DESTROYED_IN_USE, at, pc, holder, &["destroyed while the ", what, " is held"]);
     } else if let Some((waiter, ..)) = stuck_on(me, at..at + 1) {
         fault_told(fault::DESTROYED_IN_USE, at, pc, waiter + 1, &["destroyed while a thread waits for the ", what]);

@@ -1,6 +1,8 @@
 // A little of everything in the standard library that allocates, frees, throws and ends: no faults.
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
+#include <dirent.h>
 #include <fstream>
 #include <functional>
 #include <future>
@@ -44,6 +46,17 @@ struct Pooled {
         std::free(block);
     }
 };
+
+// What the C library calls back allocates in its own right.
+static std::vector<std::string> *names = nullptr;
+
+static int keeps(const dirent *entry)
+{
+    if (!names)
+        names = new std::vector<std::string>;
+    names->push_back(entry->d_name + std::string(50, '-'));
+    return 0;
+}
 
 static int counted(const std::string &text)
 {
@@ -118,6 +131,10 @@ int main()
         std::shared_mutex shared;
         std::shared_lock reading(shared);
     }
+    dirent **entries;
+    scandir("/proc/self", &entries, keeps, alphasort);
+    std::free(entries);
+    delete names;
     std::ifstream file("/proc/self/status");
     std::string line;
     while (std::getline(file, line))
