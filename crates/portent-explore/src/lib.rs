@@ -14,16 +14,21 @@
 
 mod error;
 mod explore;
+mod failure;
 mod outcome;
 mod program;
 mod properties;
 pub mod replay;
 mod run;
+mod said;
 mod schedule;
 
 pub use error::Error;
 pub use explore::{Answer, Event, Examined, Exploration, Observer, Options, Replayed, RunId, Stop, explore};
-pub use outcome::{AtGoal, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Stuck, WhyNotFollowed};
+pub use failure::Failed;
+pub use outcome::{
+    AtGoal, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Stuck, Thrown, WhyNotFollowed,
+};
 pub use program::{Plan, Policy, Program};
 pub use properties::{Properties, Request, predict};
 pub use run::{EventSink, Run};

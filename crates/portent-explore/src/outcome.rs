@@ -15,6 +15,8 @@ pub struct Outcome {
     pub assertion: Option<String>,
     /// The signal of its own making that ended it.
     pub crash: Option<Crash>,
+    /// The exception that nobody caught, where that is why it ended.
+    pub thrown: Option<Thrown>,
     /// Every thread that could not move, if nobody could.
     pub deadlock: Option<Vec<Stuck>>,
     /// What the threads of the schedule's goal were about to do when the schedule was done.
@@ -106,6 +108,17 @@ pub struct Crash {
     pub address: Option<u64>,
 }
 
+/// An exception that nobody caught.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thrown {
+    /// Whose.
+    pub thread: u32,
+    /// Where it was thrown.
+    pub place: String,
+    /// Its type, as the source writes it.
+    pub type_name: String,
+}
+
 /// A thread that cannot move, where nobody can.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
@@ -113,6 +126,8 @@ pub struct Stuck {
     pub thread: u32,
     /// Whether it waits to be notified.
     pub asleep: bool,
+    /// Where it waits.
+    pub place: String,
     /// What it waits for and who holds that, in a sentence.
     pub sentence: String,
 }
@@ -173,6 +188,7 @@ impl Outcome {
             timed_out: false,
             assertion: None,
             crash: None,
+            thrown: None,
             deadlock: None,
             at_goal: None,
             not_followed: None,
@@ -181,63 +197,12 @@ impl Outcome {
         }
     }
 
-    /// How the program failed, in sentences; nothing if it did not.
-    pub fn failures(&self) -> Vec<String> {
-        let mut failed = Vec::new();
-        if self.timed_out {
-            failed.push("the program did not end in time and was stopped".into());
-        }
-        failed.extend(self.assertion.iter().map(|text| format!("assertion failed: {text}")));
-        failed.extend(self.deadlock.iter().flatten().map(|stuck| stuck.sentence.clone()));
-        if let (Some(crash), []) = (&self.crash, &failed[..]) {
-            failed.push(format!("signal {} at {}", crash.signal, crash.place));
-        }
-        failed
-    }
-
     /// The signal by which somebody else ended it, if so.
     pub fn interrupted_by(&self) -> Option<i32> {
         match self.end {
             End::Signal(signal) if ASKED_TO_END.contains(&signal) => Some(signal),
             _ => None,
         }
-    }
-
-    /// How this run failed where another did not fail so, in a sentence.
-    pub fn failed_unlike(&self, other: &Outcome) -> Option<String> {
-        if self.timed_out {
-            return Some("the program did not end: it was stopped".into());
-        }
-        if self.deadlock.is_some() {
-            let new = other.deadlock.is_none();
-            return new.then(|| "the program came to a deadlock: nobody could move".into());
-        }
-        if let Some(failed) = &self.assertion {
-            let new = other.assertion.as_ref() != Some(failed);
-            return new.then(|| format!("assertion failed: {failed}"));
-        }
-        if self.end == other.end {
-            return None;
-        }
-        Some(match self.end {
-            End::Signal(signal) => {
-                let place = self.crash.as_ref().map(|crash| format!(" at {}", crash.place)).unwrap_or_default();
-                format!("the program was ended by signal {signal}{}{place}", signal_name(signal))
-            }
-            End::Status(status) => format!("the program exited with status {status}"),
-        })
-    }
-}
-
-/// A signal's name behind its number.
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        4 => " (illegal instruction)",
-        6 => " (abort)",
-        7 => " (bus error)",
-        8 => " (arithmetic error)",
-        11 => " (segmentation fault)",
-        _ => "",
     }
 }
 

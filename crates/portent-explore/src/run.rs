@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 /// One run of a program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Run {
     /// What happened, in order. Call stacks are not kept: no front end records any yet.
     pub events: Vec<InputEvent>,
@@ -67,13 +67,14 @@ impl Run {
         schedule
     }
 
-    /// What the run does, as operations at places: what is new in another run is told by what is not among them.
-    pub(crate) fn behaviour(&self) -> HashSet<(u16, String)> {
+    /// What the run does, as operations of threads at places: what is new in another run is told by what is not among them.
+    pub(crate) fn behaviour(&self) -> HashSet<(u32, u16, String)> {
         let mut seen = HashSet::new();
         let mut known = HashSet::new();
         for event in &self.events {
-            if known.insert((event.op, event.loc)) {
-                seen.insert((event.op.code(), self.names.location(event.loc).to_string()));
+            if known.insert((event.thread, event.op, event.loc)) {
+                let place = self.names.location(event.loc).to_string();
+                seen.insert((event.thread.index() as u32, event.op.code(), place));
             }
         }
         seen

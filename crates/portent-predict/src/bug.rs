@@ -1,7 +1,7 @@
 //! What every kind of bug has: a name, and events with their roles. What only one kind has is in `kinds`.
 
 use portent_order::{Goal, Writer};
-use portent_trace::{EventId, LocId, Op, ThreadId, Trace};
+use portent_trace::{EventId, InputEvent, LocId, Op, ThreadId, Trace};
 
 /// The kinds of bug that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,6 +12,8 @@ pub enum BugKind {
     Atomicity,
     Nondeterminism,
     Property,
+    /// Seen in a run, never predicted.
+    Failure,
 }
 
 impl BugKind {
@@ -25,6 +27,7 @@ impl BugKind {
             BugKind::Atomicity => "atomicity",
             BugKind::Nondeterminism => "nondeterminism",
             BugKind::Property => "property",
+            BugKind::Failure => "failure",
         }
     }
     /// The kind that a goal belongs to.
@@ -38,10 +41,81 @@ impl BugKind {
     }
 }
 
-/// What a bug is called: its kind, with lost wake-ups told from cycles. Reports list findings in this order.
+/// How a program fails. Reports list failures in this order: what names the cause comes before what is only its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Harm {
+    /// An access to memory that was freed.
+    UseAfterFree,
+    /// Memory freed a second time.
+    DoubleFree,
+    /// Memory freed in a way that does not fit how it was allocated.
+    BadFree,
+    /// A mutex, condition or the like destroyed while it was in use, or used afterwards.
+    DestroyedInUse,
+    /// An assertion that failed.
+    Assertion,
+    /// An exception that nobody caught.
+    Exception,
+    /// A fatal signal.
+    Crash,
+    /// The program gave up by itself.
+    Abort,
+    /// Nobody can move.
+    DeadlockReached,
+    /// A descriptor closed while it was in use, or used afterwards.
+    ClosedInUse,
+    /// It did not end in time.
+    Hang,
+    /// It ended with another status than success.
+    Exit,
+    /// It printed something else than the recorded run.
+    Output,
+}
+
+impl Harm {
+    /// Every one, in order.
+    pub const ALL: [Harm; 13] = [
+        Harm::UseAfterFree,
+        Harm::DoubleFree,
+        Harm::BadFree,
+        Harm::DestroyedInUse,
+        Harm::Assertion,
+        Harm::Exception,
+        Harm::Crash,
+        Harm::Abort,
+        Harm::DeadlockReached,
+        Harm::ClosedInUse,
+        Harm::Hang,
+        Harm::Exit,
+        Harm::Output,
+    ];
+
+    /// The form's name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Harm::UseAfterFree => "use_after_free",
+            Harm::DoubleFree => "double_free",
+            Harm::BadFree => "bad_free",
+            Harm::DestroyedInUse => "destroyed_in_use",
+            Harm::Assertion => "assertion",
+            Harm::Exception => "exception",
+            Harm::Crash => "crash",
+            Harm::Abort => "abort",
+            Harm::DeadlockReached => "deadlock_reached",
+            Harm::ClosedInUse => "closed_in_use",
+            Harm::Hang => "hang",
+            Harm::Exit => "exit",
+            Harm::Output => "output",
+        }
+    }
+}
+
+/// What a bug is called: its kind, with lost wake-ups told from cycles, and how a program fails. Reports list findings in this
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Form {
+    Failure(Harm),
     Race,
     /// A deadlock: threads wait for each other's locks.
     Cycle,
@@ -80,8 +154,11 @@ pub struct Words {
 
 impl Form {
     /// Every form.
-    pub const ALL: [Form; 6] =
-        [Form::Race, Form::Cycle, Form::LostWakeup, Form::Atomicity, Form::Nondeterminism, Form::Property];
+    pub fn all() -> impl Iterator<Item = Form> {
+        let predicted =
+            [Form::Race, Form::Cycle, Form::LostWakeup, Form::Atomicity, Form::Nondeterminism, Form::Property];
+        Harm::ALL.into_iter().map(Form::Failure).chain(predicted)
+    }
 
     /// The form's name in ids, and in reports where it says more than the kind.
     pub fn name(self) -> &'static str {
@@ -92,6 +169,7 @@ impl Form {
             Form::Atomicity => "atomicity",
             Form::Nondeterminism => "nondeterminism",
             Form::Property => "property",
+            Form::Failure(harm) => harm.name(),
         }
     }
 }
@@ -109,6 +187,11 @@ pub enum Role {
     Waiting,
     Notify,
     Violation,
+    Failure,
+    Made,
+    Ended,
+    Decisive,
+    Because,
 }
 
 impl Role {
@@ -124,6 +207,11 @@ impl Role {
             Role::Waiting => "waiting",
             Role::Notify => "notify",
             Role::Violation => "violation",
+            Role::Failure => "failure",
+            Role::Made => "made",
+            Role::Ended => "ended",
+            Role::Decisive => "decisive",
+            Role::Because => "because",
         }
     }
 }
@@ -160,6 +248,32 @@ impl Place {
             object: object_name(trace, event.op),
             location: Some(event.loc),
         }
+    }
+    /// The place of an input event, whether or not an operation of the kernel came of it.
+    pub fn of_input(trace: &Trace, role: Role, event: &InputEvent, number: u32) -> Place {
+        let mut kernel = 0..trace.len();
+        while !kernel.is_empty() {
+            let middle = kernel.start + kernel.len() / 2;
+            if trace.input_index(EventId::new(middle)) < number {
+                kernel.start = middle + 1;
+            } else {
+                kernel.end = middle;
+            }
+        }
+        let first = (kernel.start < trace.len()).then(|| EventId::new(kernel.start));
+        match first.filter(|&id| trace.input_index(id) == number) {
+            Some(id) => Place::of_event(trace, role, id),
+            None => Place {
+                thread: Some(event.thread),
+                event: Some(number),
+                location: Some(event.loc),
+                ..Place::of_value(role, event.op.text(), String::new())
+            },
+        }
+    }
+    /// What has no event.
+    pub fn nowhere(role: Role) -> Place {
+        Place::of_value(role, "", String::new())
     }
     /// What something holds when nobody has written to it, or when everybody is done: `op` says which.
     pub(crate) fn of_value(role: Role, op: &'static str, object: String) -> Place {

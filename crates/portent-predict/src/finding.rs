@@ -73,6 +73,10 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The id of a failure: by what is the same whenever it is seen, told from those that are taken.
+    pub fn failure_id(identity: &str, is_taken: impl Fn(&str) -> bool) -> String {
+        id(BugKind::Failure, [identity], is_taken)
+    }
     /// What kind of bug.
     pub fn kind(&self) -> BugKind {
         self.bug.kind()
@@ -85,6 +89,23 @@ impl Finding {
     pub fn goal(&self) -> Option<Goal> {
         self.bug.goal()
     }
+}
+
+/// A kind and a hash of texts; longer, then numbered, where that is taken.
+pub(crate) fn id<'a>(
+    kind: BugKind,
+    texts: impl IntoIterator<Item = &'a str>,
+    is_taken: impl Fn(&str) -> bool,
+) -> String {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in texts.into_iter().flat_map(|text| text.bytes().chain([0x1e])) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    let (kind, digits) = (kind.name(), format!("{hash:016x}"));
+    let longer = (6..=16).map(|n| format!("{kind}-{}", &digits[..n]));
+    // Sixteen digits taken: places that look the same in text.
+    let numbered = (2..).map(|again: u32| format!("{kind}-{digits}-{again}"));
+    longer.chain(numbered).find(|id| !is_taken(id)).unwrap_or_default()
 }
 
 /// A branch that a finding needs to go another way than it did, and what makes it.

@@ -46,9 +46,12 @@ mod undecided;
 mod windows;
 
 pub use asking::Flags;
-pub use bug::{BugKind, Form, Place, Role, Severity, Words};
+pub use bug::{BugKind, Form, Harm, Place, Role, Severity, Words};
 pub use finding::{Decisive, Evidence, Finding, MayRead, OtherBranch, Witness};
-pub use kinds::{Bug, Deadlock, Nondeterminism, Pattern, PropertyTold, PropertyVerdict, Violated, WitnessType};
+pub use kinds::{
+    Bug, Deadlock, Deciding, Failure, Nondeterminism, Pattern, PropertyTold, PropertyVerdict, StackFrame, Violated,
+    WitnessType,
+};
 pub use observed::by_happens_before;
 pub use predict::predict;
 pub use prediction::{Prediction, Stats};

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// The whole document, with a line end.
 pub fn document(report: &Report) -> Result<String, serde_json::Error> {
-    let rules: Vec<Value> = Form::ALL.iter().map(|form| rule(form.words())).collect();
+    let rules: Vec<Value> = Form::all().map(|form| rule(form.words())).collect();
     let results: Vec<Value> = report.stories.iter().map(|story| result(report, story)).collect();
     let notifications: Vec<Value> = report
         .incomplete
@@ -130,7 +130,7 @@ fn result(report: &Report, story: &Story) -> Value {
         .collect();
     json!({
         "ruleId": words.rule,
-        "ruleIndex": Form::ALL.iter().position(|other| *other == form),
+        "ruleIndex": Form::all().position(|other| other == form),
         "kind": "fail",
         "level": level(severity),
         "message": { "text": message },

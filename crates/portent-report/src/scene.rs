@@ -187,7 +187,7 @@ fn pending(story: &Story) -> Vec<(EventId, State)> {
             return waiting.kernel.into_iter().map(|wake| (wake, State::Never)).collect();
         }
         // All of their events happen.
-        Bug::Atomicity { .. } | Bug::Nondeterminism(_) | Bug::Property { .. } => return Vec::new(),
+        Bug::Atomicity { .. } | Bug::Nondeterminism(_) | Bug::Property { .. } | Bug::Failure(_) => return Vec::new(),
     };
     story.goals.iter().map(|&(_, event)| (event, state)).collect()
 }

@@ -117,7 +117,7 @@ fn condition(word: &str, line: usize) -> Result<(Key, String), BadRule> {
     if pattern.is_empty() {
         return Err(bad(format!("{word:?} has no pattern"), "a name, in which * stands for any text"));
     }
-    if key == Key::Kind && !Form::ALL.iter().any(|form| matches(pattern, form.words().rule)) {
+    if key == Key::Kind && !Form::all().any(|form| matches(pattern, form.words().rule)) {
         let expected = "race, deadlock, lost_wakeup, atomicity, nondeterminism or property";
         return Err(bad(format!("no kind of finding is called {pattern:?}"), expected));
     }

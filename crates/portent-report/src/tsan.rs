@@ -79,7 +79,7 @@ pub(crate) fn verdict(trace: &Trace, finding: &Finding, racy: &Racy, round: Opti
         Bug::Atomicity { first, .. } => if_racy(of(first)),
         Bug::Nondeterminism(Nondeterminism::Read { read, .. }) => if_racy(of(read)),
         Bug::Nondeterminism(Nondeterminism::FinalValue { variable, .. }) => if_racy(Some(*variable)),
-        Bug::Property { .. } => Tsan::Silent,
+        Bug::Property { .. } | Bug::Failure(_) => Tsan::Silent,
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn sentences(
         Bug::Atomicity { pattern, .. } => teller.atomicity(*pattern),
         Bug::Nondeterminism(_) => teller.nondeterminism(),
         Bug::Property { violated, .. } => property(violated),
+        Bug::Failure(failed) => failed.message.clone(),
     };
     let text = match &finding.other_branch {
         Some(other) => format!("{text} {}", teller.other_branch(other)),

@@ -11,7 +11,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
-use crate::{access, answers, record, sched, signals, sys};
+use crate::{access, answers, descriptors, record, sched, signals, sys};
 
 /// A write of so many bytes does not block where there is room at all (PIPE_BUF).
 const ATOMIC: usize = 4096;
@@ -67,6 +67,7 @@ struct Back<'a>(&'a mut Thread);
 impl Drop for Back<'_> {
     fn drop(&mut self) {
         sched::come_back(self.0);
+        self.0.descriptor = 0;
         state::leave(self.0);
     }
 }
@@ -77,6 +78,7 @@ fn at_once<T>(me: &mut Thread, work: impl FnOnce() -> T) -> T {
     struct Leave<'a>(&'a mut Thread);
     impl Drop for Leave<'_> {
         fn drop(&mut self) {
+            self.0.descriptor = 0;
             state::leave(self.0);
         }
     }
@@ -106,7 +108,7 @@ enum Does {
     Polls,
     /// Makes a connection that somebody accepts: sends, and receives what was sent before its address was listened on.
     Connects,
-    /// `close`, `shutdown`, `listen`: what others then see at the other end, they see after it. Does not block.
+    /// `shutdown`, `listen`: what others then see at the other end, they see after it. Does not block.
     Closes,
     /// Takes a signal: its number is the result.
     TakesSignal,
@@ -125,7 +127,9 @@ macro_rules! calls {
                 let real = || unsafe { std::mem::transmute::<Ptr, Call>(REAL.required())($($arg),*) };
                 let Some(me) = state::enter() else { return real() };
                 let arguments: [usize; 3] = calls!(@first $($arg),*);
+                descriptors::begins(me, stringify!($name), arguments[0]);
                 let result = perform(me, Does::$does, arguments, pc, real);
+                descriptors::ends(me, result as i32, pc);
                 state::leave(me);
                 result
             }
@@ -160,9 +164,7 @@ fn perform(
         sends(me, fd, pc);
     }
     if let Does::Closes = does {
-        if can_send(fd) {
-            sends(me, fd, pc);
-        }
+        closes(me, fd, pc);
         return at_once(me, real);
     }
     if me.signal_at == me.events {
@@ -226,6 +228,13 @@ fn perform(
 fn took(me: &mut Thread, signal: i32, pc: usize) {
     if (1..=64).contains(&signal) {
         channels::receive(me, signal as usize, pc);
+    }
+}
+
+/// Before a descriptor is closed: whoever reads at the other end sees that.
+pub fn closes(me: &mut Thread, fd: usize, pc: usize) {
+    if can_send(fd) {
+        sends(me, fd, pc);
     }
 }
 
@@ -323,7 +332,6 @@ calls! {
     accept4(fd, address, size, flags) b"accept4\0" Polls;
     connect(fd, address, size) b"connect\0" Connects;
     listen(fd, backlog) b"listen\0" Closes;
-    close(fd) b"close\0" Closes;
     shutdown(fd, how) b"shutdown\0" Closes;
     poll(fds, count, time) b"poll\0" Polls;
     ppoll(fds, count, time, mask) b"ppoll\0" Polls;
@@ -444,7 +452,6 @@ entry! {
     accept4(4) => accept4;
     connect(3) => connect;
     listen(2) => listen;
-    close(1) => close;
     shutdown(2) => shutdown;
     poll(3) => poll;
     ppoll(4) => ppoll;
@@ -461,11 +468,9 @@ entry! {
     flock(2) => flock;
     fflush(1) => fflush;
     fclose(1) => fclose;
-    getline(3) => getline;
     getchar(0) => getchar;
     fgetc(1) => fgetc;
     getc(1) => getc;
-    getdelim(4) => getdelim;
     tcdrain(1) => tcdrain;
     msgrcv(4) => msgrcv;
     semop(3) => semop;

@@ -97,6 +97,16 @@ pub unsafe extern "C-unwind" fn broadcast(at: usize, pc: usize) -> i32 {
     result(unsafe { condition::cond_broadcast(at, pc) })
 }
 
+pub unsafe extern "C-unwind" fn destroy_mutex(at: usize, pc: usize) {
+    // SAFETY: passed on.
+    unsafe { mutex::destroy(at, pc) };
+}
+
+pub unsafe extern "C-unwind" fn destroy_condition(at: usize, pc: usize) {
+    // SAFETY: passed on.
+    unsafe { condition::cond_destroy(at, pc) };
+}
+
 pub unsafe extern "C-unwind" fn call_once(at: usize, routine: extern "C-unwind" fn(), pc: usize) {
     // SAFETY: passed on: a `once_flag` is a `pthread_once_t`.
     unsafe { once::once(at, routine, pc) };
@@ -116,9 +126,11 @@ entry! {
     mtx_trylock(1) => try_lock;
     mtx_timedlock(2) => timed_lock;
     mtx_unlock(1) => unlock;
+    mtx_destroy(1) => destroy_mutex;
     cnd_wait(2) => wait;
     cnd_timedwait(3) => timed_wait;
     cnd_signal(1) => signal;
     cnd_broadcast(1) => broadcast;
+    cnd_destroy(1) => destroy_condition;
     call_once(2) => call_once;
 }

@@ -13,7 +13,7 @@ use crate::log::op;
 use crate::mutex;
 use crate::real::{self, Ptr};
 use crate::state::{self, Life, Pending, Thread, Wait};
-use crate::{blocking, record, sched, sys};
+use crate::{blocking, objects, record, sched, sys};
 
 /// A signal that nobody has used yet: condition, and when it was sent.
 #[derive(Clone, Copy)]
@@ -91,6 +91,7 @@ fn now() -> u64 {
 /// Waits on a condition with a mutex; 0 or ETIMEDOUT.
 pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, pc: usize) -> i32 {
     sched::before(me, state::plain(op::SLEEP, condition, pc));
+    uses(condition, pc);
     record::plain(me, op::SLEEP, condition, pc);
     if is_shared(condition) {
         return wait_in_kernel(me, condition, lock, deadline, pc);
@@ -134,6 +135,14 @@ pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, 
     }
 }
 
+/// Told by a thread that uses a condition, before it does. One that was destroyed has bit 2 of glibc's `__wrefs`.
+fn uses(condition: usize, pc: usize) {
+    // SAFETY: the program's condition variable.
+    if unsafe { *((condition + 36) as *const u32) & 4 != 0 } {
+        objects::used_after(condition, "condition", pc);
+    }
+}
+
 /// Whether other processes may use it: bit 0 of glibc's `__wrefs`, the word at byte 36.
 fn is_shared(condition: usize) -> bool {
     // SAFETY: the program's condition variable.
@@ -158,6 +167,7 @@ fn wait_in_kernel(me: &mut Thread, condition: usize, lock: usize, deadline: Dead
 
 pub fn signal(me: &mut Thread, condition: usize, pc: usize) {
     sched::before(me, state::plain(op::NOTIFY, condition, pc));
+    uses(condition, pc);
     record::plain(me, op::NOTIFY, condition, pc);
     if is_shared(condition) {
         // SAFETY: the program's condition variable.
@@ -177,6 +187,7 @@ pub fn signal(me: &mut Thread, condition: usize, pc: usize) {
 
 pub fn broadcast(me: &mut Thread, condition: usize, pc: usize) {
     sched::before(me, state::plain(op::NOTIFY_ALL, condition, pc));
+    uses(condition, pc);
     record::plain(me, op::NOTIFY_ALL, condition, pc);
     if is_shared(condition) {
         // SAFETY: the program's condition variable.
@@ -265,7 +276,19 @@ pub unsafe extern "C-unwind" fn cond_broadcast(condition: usize, pc: usize) -> i
     0
 }
 
+/// A condition may be destroyed as soon as nobody sleeps on it who has not been notified: those may still have to wake.
+pub unsafe extern "C-unwind" fn cond_destroy(condition: usize, pc: usize) -> i32 {
+    if let Some(me) = state::enter() {
+        uses(condition, pc);
+        objects::destroyed(me, condition, "condition", None, pc);
+        state::leave(me);
+    }
+    // SAFETY: passed on.
+    unsafe { real::pthread_cond_destroy(condition as Ptr) }
+}
+
 entry! {
+    pthread_cond_destroy(1) => cond_destroy;
     pthread_cond_wait(2) => cond_wait;
     pthread_cond_timedwait(3) => cond_timedwait;
     pthread_cond_clockwait(4) => cond_clockwait;

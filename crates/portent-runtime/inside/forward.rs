@@ -36,8 +36,6 @@ macro_rules! forward {
 
 forward! {
     pthread_cond_init "2.3.2";
-    pthread_cond_destroy "2.3.2";
-    realpath "2.3";
     regexec "2.3.4";
     sched_getaffinity "2.3.4";
     pthread_attr_getaffinity_np "2.32";

@@ -1,17 +1,20 @@
 //! Allocation. The memory is the C library's; the runtime notes where and from where, so that heap objects have names and
 //! a freed and reused address is a new variable.
 //!
-//! Freeing is recorded as a write of the whole block: an access that can come after it is a race with it.
+//! Freeing is recorded as a write of the whole block: an access that can come after it is a race with it. The block itself
+//! is kept for a while ([`crate::quarantine`]). What is freed twice, or is no block, ends the program, as the C library would;
+//! what is freed by what does not belong to how it was allocated is noted and freed.
 
+use crate::blocks::{self, Block, Family};
 use crate::entry::entry;
-use crate::log::{note, op};
+use crate::log::{fault, note, op};
 use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
-use crate::{access, record, sys};
+use crate::{access, objects, process, quarantine, record, signals, sys};
 
 /// The room of a block, as the C library's own allocator says: another one that the program is linked with defines the
 /// same name, but our blocks are not its.
-fn room(block: Ptr) -> usize {
+pub fn room(block: Ptr) -> usize {
     #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::of_c_library(b"malloc_usable_size\0");
     // SAFETY: the C library's function, for one of its blocks.
@@ -22,25 +25,146 @@ pub unsafe extern "C-unwind" fn usable_size(block: Ptr, _pc: usize) -> usize {
     room(block)
 }
 
+/// Whether `new` and `delete` are what they seem: a program that defines some of them itself may mix them as it likes.
+static mut OPERATORS_ARE_OURS: bool = false;
+
+/// Called once, before there are threads.
+pub unsafe fn prepare() {
+    const DEFAULT: Ptr = std::ptr::null_mut();
+    // SAFETY: names that end with a zero; nobody else runs yet.
+    unsafe {
+        OPERATORS_ARE_OURS = [c"_Znwm", c"_Znam", c"_ZdlPv", c"_ZdaPv"]
+            .iter()
+            .all(|name| signals::is_ours(sys::dlsym(DEFAULT, name.as_ptr()) as usize));
+    }
+}
+
+/// What a thread allocates for, and from where.
+fn asked_for(me: &Thread, pc: usize) -> (usize, Family) {
+    if me.allocation_pc != 0 { (me.allocation_pc, me.allocation_family) } else { (pc, Family::Malloc) }
+}
+
 fn made(me: &mut Thread, block: Ptr, size: usize, pc: usize) {
     if !block.is_null() {
-        let pc = if me.allocation_pc != 0 { me.allocation_pc } else { pc };
+        let (pc, family) = asked_for(me, pc);
+        blocks::allocated(block as usize, family);
         record::numbers(note::ALLOCATE, &[block as u64, size as u64, pc as u64, 0]);
     }
 }
 
-fn gone(me: &mut Thread, block: Ptr, pc: usize) {
-    let size = room(block);
-    let pc = if me.allocation_pc != 0 { me.allocation_pc } else { pc };
+/// A block that was allocated unseen: by a thread that is not recorded, or inside a function of the C library that the
+/// runtime called.
+fn made_unseen(block: Ptr) -> Ptr {
+    if !block.is_null() && !record::header().is_null() {
+        blocks::allocated(block as usize, Family::Unknown);
+    }
+    block
+}
+
+/// After a function that allocates inside the runtime's own call of it: the program's from now on.
+pub fn made_inside(me: &mut Thread, block: usize, pc: usize) {
+    if blocks::at(block) == Block::Live(Family::Unknown) {
+        made(me, block as Ptr, room(block as Ptr), pc);
+    }
+}
+
+unsafe fn free_unseen(block: Ptr) {
+    if !record::header().is_null() {
+        if blocks::at(block as usize) == Block::Freed {
+            sys::say(&[DOUBLE_FREE]);
+            // SAFETY: does not return.
+            unsafe { process::abort(0) };
+        }
+        blocks::forgotten(block as usize);
+    }
+    // SAFETY: the C library's allocator.
+    unsafe { sys::__libc_free(block) };
+}
+
+const DOUBLE_FREE: &str = "free(): double free detected\n";
+const INVALID_POINTER: &str = "free(): invalid pointer\n";
+
+/// Why no block can begin at an address where none is known to; `None` for one that may be from before the recording.
+fn impossible(block: Ptr) -> Option<&'static str> {
+    let address = block as usize;
+    if !address.is_multiple_of(16) {
+        return Some("no block begins at such an address");
+    }
+    if let Some(before) = blocks::before(address)
+        && matches!(blocks::at(before), Block::Live(_) | Block::Freed)
+        && address - before < room(before as Ptr)
+    {
+        return Some("the address is inside a block");
+    }
+    let local = 0u8;
+    let stack = process::mapping(&raw const local as usize);
+    stack.is_some_and(|(low, high)| (low..high).contains(&address)).then_some("the address is on the stack")
+}
+
+/// Bytes of a block that is to be freed, as far as it is one.
+fn bytes(block: Ptr) -> usize {
+    match blocks::at(block as usize) {
+        Block::Live(_) | Block::Freed => room(block),
+        Block::Unknown if impossible(block).is_none() && record::load(block as usize - 8, 8).is_some() => room(block),
+        _ => 1,
+    }
+}
+
+/// Frees a block, in the thread's turn. Leaves the runtime.
+unsafe fn give_back(me: &mut Thread, block: Ptr, pc: usize) {
+    let (pc, family) = asked_for(me, pc);
+    let size = bytes(block);
+    // Others may run before this returns: what the block is, is looked at afterwards.
     access::write(me, op::WRITE, block as usize, size.max(1), pc);
-    record::read_back(me);
-    record::numbers(note::FREE, &[block as u64]);
+    match blocks::at(block as usize) {
+        Block::Live(allocated) => {
+            let mismatch = allocated != family && allocated != Family::Unknown;
+            // SAFETY: set once.
+            if mismatch && unsafe { OPERATORS_ARE_OURS } {
+                let parts = ["allocated by ", allocated.allocates(), ", freed by ", family.frees()];
+                objects::fault_told(fault::BAD_FREE, block as usize, pc, 0, &parts);
+            }
+            objects::freed(me, block as usize, size, pc);
+            record::read_back(me);
+            record::numbers(note::FREE, &[block as u64, pc as u64, 0]);
+            quarantine::keep(block, size);
+            state::leave(me);
+        }
+        Block::Freed | Block::Released => {
+            me.unread.size = 0;
+            objects::fault_told(fault::DOUBLE_FREE, block as usize, pc, 0, &[]);
+            // SAFETY: does not return.
+            unsafe { die(me, pc, DOUBLE_FREE) }
+        }
+        Block::Unknown => {
+            if let Some(why) = impossible(block) {
+                me.unread.size = 0;
+                objects::fault_told(fault::BAD_FREE, block as usize, pc, 0, &[why]);
+                // SAFETY: does not return.
+                unsafe { die(me, pc, INVALID_POINTER) }
+            }
+            record::read_back(me);
+            record::numbers(note::FREE, &[block as u64, pc as u64, 1]);
+            // Left first: if it is no block, the C library ends the program in there.
+            state::leave(me);
+            // SAFETY: the C library's allocator.
+            unsafe { sys::__libc_free(block) };
+        }
+    }
+}
+
+/// Ends the program as the C library would.
+unsafe fn die(me: &mut Thread, pc: usize, text: &str) -> ! {
+    sys::say(&[text]);
+    state::leave(me);
+    // SAFETY: the program's own end.
+    unsafe { process::abort(pc) }
 }
 
 pub unsafe extern "C-unwind" fn malloc(size: usize, pc: usize) -> Ptr {
     // SAFETY: the C library's allocator.
     let allocate = || unsafe { sys::__libc_malloc(size) };
-    let Some(me) = state::enter() else { return allocate() };
+    let Some(me) = state::enter() else { return made_unseen(allocate()) };
     let block = allocate();
     made(me, block, size, pc);
     state::leave(me);
@@ -50,7 +174,7 @@ pub unsafe extern "C-unwind" fn malloc(size: usize, pc: usize) -> Ptr {
 pub unsafe extern "C-unwind" fn calloc(count: usize, size: usize, pc: usize) -> Ptr {
     // SAFETY: the C library's allocator.
     let allocate = || unsafe { sys::__libc_calloc(count, size) };
-    let Some(me) = state::enter() else { return allocate() };
+    let Some(me) = state::enter() else { return made_unseen(allocate()) };
     let block = allocate();
     made(me, block, count.wrapping_mul(size), pc);
     state::leave(me);
@@ -59,25 +183,45 @@ pub unsafe extern "C-unwind" fn calloc(count: usize, size: usize, pc: usize) -> 
 
 /// Always a new block: the old one's variables and the new one's stay apart.
 pub unsafe extern "C-unwind" fn realloc(old: Ptr, size: usize, pc: usize) -> Ptr {
-    // SAFETY: the C library's allocator.
-    let Some(me) = state::enter() else { return unsafe { sys::__libc_realloc(old, size) } };
+    let Some(me) = state::enter() else {
+        // SAFETY: the C library's allocator; the old block is given to it.
+        return unsafe { realloc_unseen(old, size) };
+    };
     // SAFETY: as above; both blocks have at least so many bytes.
     unsafe {
         let block = if size == 0 && !old.is_null() { std::ptr::null_mut() } else { sys::__libc_malloc(size) };
         made(me, block, size, pc);
-        if !old.is_null() && (!block.is_null() || size == 0) {
-            let kept = room(old).min(size);
-            if kept > 0 {
-                access::read(me, op::READ, old as usize, kept, pc);
-                access::write(me, op::WRITE, block as usize, kept, pc);
-                sys::copy_up(block.cast(), old.cast(), kept);
-                record::read_back(me);
-            }
-            gone(me, old, pc);
-            sys::__libc_free(old);
+        if old.is_null() || (block.is_null() && size > 0) {
+            state::leave(me);
+            return block;
         }
-        state::leave(me);
+        let kept = bytes(old).min(size);
+        if kept > 0 {
+            access::read(me, op::READ, old as usize, kept, pc);
+            access::write(me, op::WRITE, block as usize, kept, pc);
+            sys::copy_up(block.cast(), old.cast(), kept);
+            record::read_back(me);
+        }
+        give_back(me, old, pc);
         block
+    }
+}
+
+unsafe fn realloc_unseen(old: Ptr, size: usize) -> Ptr {
+    if record::header().is_null() {
+        // SAFETY: passed on.
+        return unsafe { sys::__libc_realloc(old, size) };
+    }
+    // SAFETY: the C library's allocator; both blocks have at least so many bytes.
+    unsafe {
+        if !old.is_null() && blocks::at(old as usize) == Block::Freed {
+            free_unseen(old);
+        }
+        let block = sys::__libc_realloc(old, size);
+        if !old.is_null() && (!block.is_null() || size == 0) {
+            blocks::forgotten(old as usize);
+        }
+        made_unseen(block)
     }
 }
 
@@ -93,22 +237,22 @@ pub unsafe extern "C-unwind" fn reallocarray(old: Ptr, count: usize, size: usize
 }
 
 pub unsafe extern "C-unwind" fn free(block: Ptr, pc: usize) {
-    if !block.is_null()
-        && let Some(me) = state::enter()
-    {
-        gone(me, block, pc);
-        // SAFETY: the C library's allocator.
-        unsafe { sys::__libc_free(block) };
-        return state::leave(me);
+    if block.is_null() {
+        return;
     }
-    // SAFETY: the C library's allocator.
-    unsafe { sys::__libc_free(block) };
+    // SAFETY: what the program frees.
+    unsafe {
+        match state::enter() {
+            Some(me) => give_back(me, block, pc),
+            None => free_unseen(block),
+        }
+    }
 }
 
 pub unsafe extern "C-unwind" fn memalign(align: usize, size: usize, pc: usize) -> Ptr {
     // SAFETY: the C library's allocator.
     let allocate = || unsafe { sys::__libc_memalign(align, size) };
-    let Some(me) = state::enter() else { return allocate() };
+    let Some(me) = state::enter() else { return made_unseen(allocate()) };
     let block = allocate();
     made(me, block, size, pc);
     state::leave(me);
@@ -139,31 +283,41 @@ pub unsafe extern "C-unwind" fn pvalloc(size: usize, pc: usize) -> Ptr {
     unsafe { valloc(size.saturating_add(4095) & !4095, pc) }
 }
 
-/// Lets `malloc`, which libstdc++'s `operator new` calls, name the caller of `new`.
-fn on_behalf<T>(pc: usize, work: impl FnOnce() -> T) -> T {
+/// Lets `malloc` and `free`, which a function of another library calls, name the caller of that function.
+pub fn on_behalf<T>(pc: usize, family: Family, work: impl FnOnce() -> T) -> T {
+    /// Also when `new` throws.
+    struct Behalf(*mut Thread);
+    impl Drop for Behalf {
+        fn drop(&mut self) {
+            // SAFETY: this thread's own state.
+            unsafe { (*self.0).allocation_pc = 0 };
+        }
+    }
     let me = state::current();
     // SAFETY: null or this thread's own state.
     unsafe {
-        if !me.is_null() {
-            (*me).allocation_pc = pc;
+        // `new[]` calls `new`: who called the outer one is what counts.
+        if me.is_null() || (*me).allocation_pc != 0 {
+            return work();
         }
-        let result = work();
-        if !me.is_null() {
-            (*me).allocation_pc = 0;
-        }
-        result
+        (*me).allocation_pc = pc;
+        (*me).allocation_family = family;
     }
+    let _behalf = Behalf(me);
+    work()
 }
 
 macro_rules! operators {
-    ($($name:ident($($arg:ident),*) $($result:ty)?, $symbol:literal;)*) => {
+    ($($name:ident($($arg:ident),*) $($result:ty)?, $family:ident $symbol:literal;)*) => {
         $(
             pub unsafe extern "C-unwind" fn $name($($arg: usize,)* pc: usize) $(-> $result)? {
                 #[unsafe(link_section = "portent_real")]
                 static REAL: Real = Real::new($symbol);
                 type Operator = unsafe extern "C-unwind" fn($(operators!(@ $arg)),*) $(-> $result)?;
                 // SAFETY: libstdc++'s operator, with its own arguments.
-                on_behalf(pc, || unsafe { std::mem::transmute::<Ptr, Operator>(REAL.required())($($arg),*) })
+                on_behalf(pc, Family::$family, || unsafe {
+                    std::mem::transmute::<Ptr, Operator>(REAL.required())($($arg),*)
+                })
             }
         )*
     };
@@ -171,20 +325,26 @@ macro_rules! operators {
 }
 
 operators! {
-    new(size) Ptr, b"_Znwm\0";
-    new_array(size) Ptr, b"_Znam\0";
-    new_nothrow(size, tag) Ptr, b"_ZnwmRKSt9nothrow_t\0";
-    new_array_nothrow(size, tag) Ptr, b"_ZnamRKSt9nothrow_t\0";
-    new_aligned(size, align) Ptr, b"_ZnwmSt11align_val_t\0";
-    new_array_aligned(size, align) Ptr, b"_ZnamSt11align_val_t\0";
-    delete(block), b"_ZdlPv\0";
-    delete_array(block), b"_ZdaPv\0";
-    delete_sized(block, size), b"_ZdlPvm\0";
-    delete_array_sized(block, size), b"_ZdaPvm\0";
-    delete_aligned(block, align), b"_ZdlPvSt11align_val_t\0";
-    delete_array_aligned(block, align), b"_ZdaPvSt11align_val_t\0";
-    delete_sized_aligned(block, size, align), b"_ZdlPvmSt11align_val_t\0";
-    delete_array_sized_aligned(block, size, align), b"_ZdaPvmSt11align_val_t\0";
+    new(size) Ptr, New b"_Znwm\0";
+    new_array(size) Ptr, NewArray b"_Znam\0";
+    new_nothrow(size, tag) Ptr, New b"_ZnwmRKSt9nothrow_t\0";
+    new_array_nothrow(size, tag) Ptr, NewArray b"_ZnamRKSt9nothrow_t\0";
+    new_aligned(size, align) Ptr, New b"_ZnwmSt11align_val_t\0";
+    new_array_aligned(size, align) Ptr, NewArray b"_ZnamSt11align_val_t\0";
+    delete(block), New b"_ZdlPv\0";
+    delete_array(block), NewArray b"_ZdaPv\0";
+    delete_sized(block, size), New b"_ZdlPvm\0";
+    delete_array_sized(block, size), NewArray b"_ZdaPvm\0";
+    delete_aligned(block, align), New b"_ZdlPvSt11align_val_t\0";
+    delete_array_aligned(block, align), NewArray b"_ZdaPvSt11align_val_t\0";
+    delete_sized_aligned(block, size, align), New b"_ZdlPvmSt11align_val_t\0";
+    delete_array_sized_aligned(block, size, align), NewArray b"_ZdaPvmSt11align_val_t\0";
+    new_aligned_nothrow(size, align, tag) Ptr, New b"_ZnwmSt11align_val_tRKSt9nothrow_t\0";
+    new_array_aligned_nothrow(size, align, tag) Ptr, NewArray b"_ZnamSt11align_val_tRKSt9nothrow_t\0";
+    delete_nothrow(block, tag), New b"_ZdlPvRKSt9nothrow_t\0";
+    delete_array_nothrow(block, tag), NewArray b"_ZdaPvRKSt9nothrow_t\0";
+    delete_aligned_nothrow(block, align, tag), New b"_ZdlPvSt11align_val_tRKSt9nothrow_t\0";
+    delete_array_aligned_nothrow(block, align, tag), NewArray b"_ZdaPvSt11align_val_tRKSt9nothrow_t\0";
 }
 
 entry! {
@@ -214,4 +374,10 @@ entry! {
     _ZdaPvSt11align_val_t(2) => delete_array_aligned;
     _ZdlPvmSt11align_val_t(3) => delete_sized_aligned;
     _ZdaPvmSt11align_val_t(3) => delete_array_sized_aligned;
+    _ZnwmSt11align_val_tRKSt9nothrow_t(3) => new_aligned_nothrow;
+    _ZnamSt11align_val_tRKSt9nothrow_t(3) => new_array_aligned_nothrow;
+    _ZdlPvRKSt9nothrow_t(2) => delete_nothrow;
+    _ZdaPvRKSt9nothrow_t(2) => delete_array_nothrow;
+    _ZdlPvSt11align_val_tRKSt9nothrow_t(3) => delete_aligned_nothrow;
+    _ZdaPvSt11align_val_tRKSt9nothrow_t(3) => delete_array_aligned_nothrow;
 }

@@ -57,6 +57,7 @@ unsafe fn start() {
         crate::real::find_all();
         sched::lock().follow(&plan);
         answers::follow(&plan);
+        crate::heap::prepare();
         process::prepare();
         threads::prepare();
         signals::prepare();

@@ -14,6 +14,8 @@
 //! | who has the token, who lives, permits of conditions, plan | [`sched`] | under the scheduler's lock |
 //! | `Thread::inside` | | its own thread only: 1 while it is inside the runtime, so that nothing re-enters |
 //! | what was sent and received on pipes, sockets, signals | [`channels`] | the holder of the token |
+//! | which blocks are allocated | [`blocks`] | everybody, a byte at a time |
+//! | freed blocks that are kept | [`quarantine`] | the holder of the token |
 //! | objects of the program (mutexes, …) | the program's memory | read to see whether an operation is possible; changed only by the C library's own functions, called by the holder |
 //!
 //! ## Rules
@@ -43,18 +45,23 @@ mod access;
 mod answers;
 mod atomics;
 mod blocking;
+mod blocks;
 mod c11;
 mod channels;
 mod condition;
+mod descriptors;
 mod entry;
 mod forward;
 mod futex;
 mod heap;
 mod init;
+mod libc_heap;
 mod libc_memory;
 mod mutex;
+mod objects;
 mod once;
 mod process;
+mod quarantine;
 mod real;
 mod record;
 mod rwlock;
@@ -64,4 +71,5 @@ mod signals;
 mod state;
 mod sys;
 mod threads;
+mod throw;
 mod timers;

@@ -10,7 +10,7 @@ use crate::state;
 use crate::{access, answers, blocking, record, sys};
 
 /// Records a read and then a write, each of a range that may be empty.
-fn touch(read: (usize, usize), write: (usize, usize), pc: usize) {
+pub fn touch(read: (usize, usize), write: (usize, usize), pc: usize) {
     if let Some(me) = state::enter() {
         if read.1 > 0 {
             access::read(me, op::READ, read.0, read.1, pc);
@@ -22,14 +22,14 @@ fn touch(read: (usize, usize), write: (usize, usize), pc: usize) {
     }
 }
 
-const NONE: (usize, usize) = (0, 0);
+pub const NONE: (usize, usize) = (0, 0);
 
 /// Bytes of a C string with its end; at most `most`.
-fn text(at: usize, most: usize) -> (usize, usize) {
+pub fn text(at: usize, most: usize) -> (usize, usize) {
     if most == 0 || state::current().is_null() { (at, 0) } else { (at, record::text_size(at, most)) }
 }
 
-const ALL: usize = 1 << 40;
+pub const ALL: usize = 1 << 40;
 
 pub unsafe extern "C-unwind" fn memcpy(to: *mut u8, from: *const u8, size: usize, pc: usize) -> *mut u8 {
     touch((from as usize, size), (to as usize, size), pc);
@@ -89,8 +89,6 @@ passed_on! {
     strncpy(to, from, n) b"strncpy\0": (text(from, n), (to, n));
     strchr(s, c) b"strchr\0": (text(s, ALL), NONE);
     strrchr(s, c) b"strrchr\0": (text(s, ALL), NONE);
-    strdup(s) b"strdup\0": (text(s, ALL), NONE);
-    strndup(s, n) b"strndup\0": (text(s, n), NONE);
     atoi(s) b"atoi\0": (text(s, ALL), NONE);
     atol(s) b"atol\0": (text(s, ALL), NONE);
     strtol(s, end, base) b"strtol\0": (text(s, ALL), NONE);
@@ -292,8 +290,6 @@ entry! {
     strncmp(3) => strncmp;
     strchr(2) => strchr;
     strrchr(2) => strrchr;
-    strdup(1) => strdup;
-    strndup(2) => strndup;
     atoi(1) => atoi;
     atol(1) => atol;
     strtol(3) => strtol;

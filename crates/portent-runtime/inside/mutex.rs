@@ -10,7 +10,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::real::{self, Ptr};
 use crate::state::{self, Life, Pending, Thread, Wait};
-use crate::{blocking, record, sched, sys};
+use crate::{blocking, objects, record, sched, sys};
 
 /// glibc's `pthread_mutex_t`, as far as it is read.
 #[repr(C)]
@@ -52,6 +52,12 @@ pub fn is_free(at: usize, who: &Thread) -> bool {
     mutex.kind & (ROBUST | SHARED) != 0 && is_foreign(mutex.owner)
 }
 
+/// Whether it was destroyed: the C library gives it an impossible kind.
+#[inline]
+pub fn is_destroyed(at: usize) -> bool {
+    layout(at).kind == -1
+}
+
 /// Whether the owner of an object is no living thread of this process: it has ended, or is in another process.
 pub fn is_foreign(tid: i32) -> bool {
     // SAFETY: the holder of the token looks at threads of the table.
@@ -88,6 +94,7 @@ pub fn lock_as(me: &mut Thread, op: u16, at: usize, deadline: Deadline, pc: usiz
     loop {
         let wait = Wait::Mutex(at);
         sched::before(me, Pending { op, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() });
+        objects::uses_mutex(at, pc);
         if me.timed_out && !is_free(at, me) {
             record::plain(me, op::BUSY, at, pc);
             return sys::ETIMEDOUT;
@@ -123,6 +130,7 @@ pub fn lock_as(me: &mut Thread, op: u16, at: usize, deadline: Deadline, pc: usiz
 /// Unlocks; `op` is `rel`, or `rela` when it begins to wait on a condition.
 pub fn unlock_as(me: &mut Thread, op: u16, at: usize, pc: usize) -> i32 {
     sched::before(me, state::plain(op, at, pc));
+    objects::uses_mutex(at, pc);
     // SAFETY: the program's mutex.
     let result = unsafe { real::pthread_mutex_unlock(at as Ptr) };
     if result == 0 {
@@ -134,6 +142,7 @@ pub fn unlock_as(me: &mut Thread, op: u16, at: usize, pc: usize) -> i32 {
 /// Tries to lock.
 pub fn try_lock(me: &mut Thread, at: usize, pc: usize) -> i32 {
     sched::before(me, state::plain(op::ACQUIRE, at, pc));
+    objects::uses_mutex(at, pc);
     let dead_owner =
         layout(at).kind & (ROBUST | SHARED) == ROBUST && layout(at).lock & TID_BITS != 0 && is_free(at, me);
     // SAFETY: the program's mutex. An ended owner may not have left the kernel yet, hence `lock`, which waits for that.
@@ -191,6 +200,27 @@ pub unsafe extern "C-unwind" fn unlock(at: usize, pc: usize) -> i32 {
     result
 }
 
+pub unsafe extern "C-unwind" fn destroy(at: usize, pc: usize) -> i32 {
+    if let Some(me) = state::enter() {
+        objects::uses_mutex(at, pc);
+        let mutex = layout(at);
+        let is_held = !is_destroyed(at) && mutex.lock & TID_BITS & !CEILING_BITS != 0;
+        objects::destroyed(me, at, "mutex", is_held.then(|| objects::holder(mutex.owner)), pc);
+        state::leave(me);
+    }
+    // SAFETY: passed on.
+    unsafe { real::pthread_mutex_destroy(at as Ptr) }
+}
+
+pub unsafe extern "C-unwind" fn spin_destroy(at: usize, pc: usize) -> i32 {
+    if let Some(me) = state::enter() {
+        objects::destroyed(me, at, "spin lock", (!spin_is_free(at)).then_some(0), pc);
+        state::leave(me);
+    }
+    // SAFETY: passed on.
+    unsafe { real::pthread_spin_destroy(at as Ptr) }
+}
+
 pub unsafe extern "C-unwind" fn spin_lock(at: usize, pc: usize) -> i32 {
     // SAFETY: passed on.
     let Some(me) = state::enter() else { return unsafe { real::pthread_spin_lock(at as Ptr) } };
@@ -231,9 +261,11 @@ entry! {
     pthread_mutex_timedlock(2) => timedlock;
     pthread_mutex_clocklock(3) => clocklock;
     pthread_mutex_unlock(1) => unlock;
+    pthread_mutex_destroy(1) => destroy;
     __pthread_mutex_lock(1) => lock;
     __pthread_mutex_unlock(1) => unlock;
     pthread_spin_lock(1) => spin_lock;
     pthread_spin_trylock(1) => spin_trylock;
     pthread_spin_unlock(1) => spin_unlock;
+    pthread_spin_destroy(1) => spin_destroy;
 }

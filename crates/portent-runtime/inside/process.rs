@@ -4,7 +4,7 @@ use crate::entry::entry;
 use crate::log::{self, message, note, op};
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{answers, blocking, channels, record, sched, sys};
+use crate::{answers, blocking, channels, record, sched, sys, throw};
 
 /// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
 /// does not wait for.
@@ -54,6 +54,7 @@ ends! {
 pub unsafe extern "C-unwind" fn abort(pc: usize) -> ! {
     #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"abort\0");
+    throw::told();
     tell(message::ABORT, pc, b"abort");
     // SAFETY: the C library's function, which does not return.
     unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> !>(REAL.required())() }

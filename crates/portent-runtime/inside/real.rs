@@ -148,6 +148,7 @@ real! {
     pthread_mutex_timedlock (mutex: Ptr, until: Ptr) -> i32;
     pthread_mutex_clocklock (mutex: Ptr, clock: i32, until: Ptr) -> i32;
     pthread_mutex_unlock (mutex: Ptr) -> i32;
+    pthread_mutex_destroy (mutex: Ptr) -> i32;
     pthread_rwlock_rdlock (lock: Ptr) -> i32;
     pthread_rwlock_wrlock (lock: Ptr) -> i32;
     pthread_rwlock_tryrdlock (lock: Ptr) -> i32;
@@ -157,14 +158,17 @@ real! {
     pthread_rwlock_clockrdlock (lock: Ptr, clock: i32, until: Ptr) -> i32;
     pthread_rwlock_clockwrlock (lock: Ptr, clock: i32, until: Ptr) -> i32;
     pthread_rwlock_unlock (lock: Ptr) -> i32;
+    pthread_rwlock_destroy (lock: Ptr) -> i32;
     pthread_spin_lock (lock: Ptr) -> i32;
     pthread_spin_trylock (lock: Ptr) -> i32;
     pthread_spin_unlock (lock: Ptr) -> i32;
+    pthread_spin_destroy (lock: Ptr) -> i32;
     pthread_cond_wait @ "2.3.2" (condition: Ptr, mutex: Ptr) -> i32;
     pthread_cond_timedwait @ "2.3.2" (condition: Ptr, mutex: Ptr, until: Ptr) -> i32;
     pthread_cond_clockwait (condition: Ptr, mutex: Ptr, clock: i32, until: Ptr) -> i32;
     pthread_cond_signal @ "2.3.2" (condition: Ptr) -> i32;
     pthread_cond_broadcast @ "2.3.2" (condition: Ptr) -> i32;
+    pthread_cond_destroy @ "2.3.2" (condition: Ptr) -> i32;
     pthread_barrier_init (barrier: Ptr, attributes: Ptr, count: u32) -> i32;
     pthread_barrier_destroy (barrier: Ptr) -> i32;
     pthread_barrier_wait (barrier: Ptr) -> i32;

@@ -4,6 +4,7 @@
 use crate::answers::Deadline;
 use crate::entry::entry;
 use crate::log::op;
+use crate::objects::{self, Mark};
 use crate::real::{self, Ptr};
 use crate::state::{self, Pending, Thread, Wait};
 use crate::{blocking, mutex, record, sched, sys};
@@ -26,6 +27,16 @@ const FLAGS: u32 = 3;
 fn layout(at: usize) -> &'static Layout {
     // SAFETY: the program passes the address of a lock; only read while its thread has the token.
     unsafe { &*(at as *const Layout) }
+}
+
+/// A word of padding, which initialising clears.
+const MARK: Mark = Mark(40);
+
+/// Told by a thread that uses a lock, before it does.
+fn uses(at: usize, pc: usize) {
+    if MARK.is_set(at) {
+        objects::used_after(at, "read-write lock", pc);
+    }
 }
 
 pub fn can_read(at: usize) -> bool {
@@ -58,6 +69,7 @@ fn take(me: &mut Thread, at: usize, mode: Mode, deadline: Deadline, pc: usize) -
         Mode::Write => (op::ACQUIRE, Wait::RwWrite(at)),
     };
     sched::before(me, Pending { op, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() });
+    uses(at, pc);
     let mut result = attempt(at, mode);
     if result == sys::EBUSY && !me.timed_out && layout(at).shared != 0 {
         // SAFETY: the program's lock.
@@ -97,6 +109,7 @@ fn attempt_once(me: &mut Thread, at: usize, mode: Mode, pc: usize) -> i32 {
         Mode::Write => (op::ACQUIRE, op::BUSY),
     };
     sched::before(me, state::plain(taken, at, pc));
+    uses(at, pc);
     let own = layout(at).writer == me.tid as i32;
     let result = attempt(at, mode);
     match result {
@@ -180,6 +193,7 @@ pub unsafe extern "C-unwind" fn unlock(at: usize, pc: usize) -> i32 {
     let Some(me) = state::enter() else { return unsafe { real::pthread_rwlock_unlock(at as Ptr) } };
     let op = if layout(at).writer == me.tid as i32 { op::RELEASE } else { op::RELEASE_SHARED };
     sched::before(me, state::plain(op, at, pc));
+    uses(at, pc);
     // SAFETY: the program's lock.
     let result = unsafe { real::pthread_rwlock_unlock(at as Ptr) };
     if result == 0 {
@@ -189,7 +203,26 @@ pub unsafe extern "C-unwind" fn unlock(at: usize, pc: usize) -> i32 {
     result
 }
 
+pub unsafe extern "C-unwind" fn destroy(at: usize, pc: usize) -> i32 {
+    if let Some(me) = state::enter() {
+        uses(at, pc);
+        let lock = layout(at);
+        let held = match lock.writer {
+            0 => (lock.readers >> FLAGS != 0).then_some(0),
+            writer => Some(objects::holder(writer)),
+        };
+        objects::destroyed(me, at, "read-write lock", held, pc);
+        if lock.shared == 0 {
+            MARK.set(at);
+        }
+        state::leave(me);
+    }
+    // SAFETY: passed on.
+    unsafe { real::pthread_rwlock_destroy(at as Ptr) }
+}
+
 entry! {
+    pthread_rwlock_destroy(1) => destroy;
     pthread_rwlock_rdlock(1) => read_lock;
     pthread_rwlock_wrlock(1) => write_lock;
     pthread_rwlock_tryrdlock(1) => try_read;

@@ -477,7 +477,7 @@ impl Scheduler {
     }
 
     /// The same, handlers of signals aside.
-    fn allows(&self, who: &Thread, pending: &Pending) -> bool {
+    pub fn allows(&self, who: &Thread, pending: &Pending) -> bool {
         if who.is_cancelled()
             && matches!(pending.wait, Wait::Condition(_) | Wait::Join(_) | Wait::Semaphore(_) | Wait::Sleep)
         {

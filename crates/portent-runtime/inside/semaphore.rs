@@ -10,6 +10,7 @@
 use crate::answers::Deadline;
 use crate::entry::entry;
 use crate::log::op;
+use crate::objects::{self, Mark};
 use crate::real::{self, Ptr};
 use crate::state::{self, Pending, Thread, Wait};
 use crate::{blocking, record, sched, sys};
@@ -91,6 +92,17 @@ pub fn round(at: usize) -> u64 {
     barrier(at)[ROUNDS]
 }
 
+/// Words of a semaphore and of a barrier that the C library does not use.
+const SEMAPHORE_MARK: Mark = Mark(16);
+const BARRIER_MARK: Mark = Mark(24);
+
+/// Told by a thread that uses a semaphore, before it does.
+fn uses(at: usize, pc: usize) {
+    if SEMAPHORE_MARK.is_set(at) {
+        objects::used_after(at, "semaphore", pc);
+    }
+}
+
 /// Records the initial count of a semaphore that is met for the first time (one from `sem_open`, say).
 fn introduce(me: &mut Thread, at: usize, pc: usize) {
     // SAFETY: the holder of the token, and never two of these at once.
@@ -134,6 +146,7 @@ fn pass(me: &mut Thread, at: usize, deadline: Deadline, pc: usize) -> i32 {
         me,
         Pending { op: op::SEMAPHORE_WAIT, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() },
     );
+    uses(at, pc);
     // SAFETY: the program's semaphore.
     if unsafe { real::sem_trywait(at as Ptr) } != 0 {
         record::plain(me, op::SEMAPHORE_BUSY, at, pc);
@@ -163,6 +176,7 @@ pub unsafe extern "C-unwind" fn sem_init(at: usize, shared: i32, value: u32, pc:
         record::valued(me, op::SEMAPHORE_INIT, at, u64::from(value), pc);
         // SAFETY: the holder of the token.
         unsafe { (*&raw mut SEMAPHORES).get(at)[0] = 1 };
+        SEMAPHORE_MARK.clear(at);
         state::leave(me);
     }
     result
@@ -176,7 +190,15 @@ fn forget(at: usize) {
     }
 }
 
-pub unsafe extern "C-unwind" fn sem_destroy(at: usize, _pc: usize) -> i32 {
+pub unsafe extern "C-unwind" fn sem_destroy(at: usize, pc: usize) -> i32 {
+    if let Some(me) = state::enter() {
+        uses(at, pc);
+        objects::destroyed(me, at, "semaphore", None, pc);
+        if !is_shared(at) {
+            SEMAPHORE_MARK.set(at);
+        }
+        state::leave(me);
+    }
     // SAFETY: passed on.
     let result = unsafe { real::sem_destroy(at as Ptr) };
     if result == 0 {
@@ -221,6 +243,7 @@ pub unsafe extern "C-unwind" fn sem_trywait(at: usize, pc: usize) -> i32 {
     let Some(me) = state::enter() else { return unsafe { real::sem_trywait(at as Ptr) } };
     introduce(me, at, pc);
     sched::before(me, state::plain(op::SEMAPHORE_WAIT, at, pc));
+    uses(at, pc);
     // SAFETY: the program's semaphore.
     let result = unsafe { real::sem_trywait(at as Ptr) };
     record::plain(me, if result == 0 { op::SEMAPHORE_WAIT } else { op::SEMAPHORE_BUSY }, at, pc);
@@ -233,6 +256,7 @@ pub unsafe extern "C-unwind" fn sem_post(at: usize, pc: usize) -> i32 {
     let Some(me) = state::enter() else { return unsafe { real::sem_post(at as Ptr) } };
     introduce(me, at, pc);
     sched::before(me, state::plain(op::POST, at, pc));
+    uses(at, pc);
     record::plain(me, op::POST, at, pc);
     // SAFETY: the program's semaphore.
     let result = unsafe { real::sem_post(at as Ptr) };
@@ -246,6 +270,7 @@ pub unsafe extern "C-unwind" fn barrier_init(at: usize, attributes: Ptr, count: 
     if result == 0
         && let Some(me) = state::enter()
     {
+        BARRIER_MARK.clear(at);
         let state = barrier(at);
         state[NEEDED] = u64::from(count);
         state[ARRIVED] = 0;
@@ -254,7 +279,17 @@ pub unsafe extern "C-unwind" fn barrier_init(at: usize, attributes: Ptr, count: 
     result
 }
 
-pub unsafe extern "C-unwind" fn barrier_destroy(at: usize, _pc: usize) -> i32 {
+pub unsafe extern "C-unwind" fn barrier_destroy(at: usize, pc: usize) -> i32 {
+    if let Some(me) = state::enter() {
+        if BARRIER_MARK.is_set(at) {
+            objects::used_after(at, "barrier", pc);
+        }
+        objects::destroyed(me, at, "barrier", None, pc);
+        if !is_shared_barrier(at) {
+            BARRIER_MARK.set(at);
+        }
+        state::leave(me);
+    }
     // SAFETY: passed on; nobody waits at the real one.
     let result = unsafe { real::pthread_barrier_destroy(at as Ptr) };
     if result == 0
@@ -271,19 +306,28 @@ pub unsafe extern "C-unwind" fn barrier_destroy(at: usize, _pc: usize) -> i32 {
     result
 }
 
+/// Whether other processes may use it: the fourth word says so.
+fn is_shared_barrier(at: usize) -> bool {
+    // SAFETY: the program's barrier.
+    unsafe { *((at + 12) as *const u32) != 0 }
+}
+
 pub unsafe extern "C-unwind" fn barrier_wait(at: usize, pc: usize) -> i32 {
     const SERIAL_THREAD: i32 = -1;
     // SAFETY: passed on.
     let Some(me) = state::enter() else { return unsafe { real::pthread_barrier_wait(at as Ptr) } };
+    let is_destroyed = BARRIER_MARK.is_set(at);
     if barrier(at)[NEEDED] == 0 {
         // Made before recording began: glibc keeps the count in the third word.
         // SAFETY: the program's barrier.
         barrier(at)[NEEDED] = u64::from(unsafe { *((at + 8) as *const u32) });
     }
     sched::before(me, state::plain(op::ARRIVE, at, pc));
+    if is_destroyed || BARRIER_MARK.is_set(at) {
+        objects::used_after(at, "barrier", pc);
+    }
     record::plain(me, op::ARRIVE, at, pc);
-    // SAFETY: the program's barrier; the fourth word says whether other processes may use it.
-    if unsafe { *((at + 12) as *const u32) } != 0 {
+    if is_shared_barrier(at) {
         // SAFETY: the program's barrier.
         let result = blocking::away(me, pc, || unsafe { real::pthread_barrier_wait(at as Ptr) });
         record::plain(me, op::DEPART, at, pc);

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const SIGNALS: usize = 65;
 const SIGILL: i32 = 4;
+const SIGABRT: i32 = 6;
 const SIGBUS: i32 = 7;
 const SIGFPE: i32 = 8;
 const SIGSEGV: i32 = 11;
@@ -83,6 +84,37 @@ pub unsafe fn prepare() {
         action.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
         // SAFETY: a handler of the right type; what the program had asked for is kept.
         unsafe { real::sigaction(signal, (&raw mut action).cast(), (&raw mut ASKED[signal as usize]).cast()) };
+    }
+    let mut action = abort_is_noted();
+    // SAFETY: as above. A program that was started with it ignored goes on so.
+    unsafe {
+        let asked = &raw mut ASKED[SIGABRT as usize];
+        real::sigaction(SIGABRT, (&raw mut action).cast(), asked.cast());
+        if (*asked).handler == 1 {
+            real::sigaction(SIGABRT, asked.cast(), std::ptr::null_mut());
+        }
+    }
+}
+
+/// What stands in for the default action of SIGABRT.
+fn abort_is_noted() -> Action {
+    let mut action = NONE;
+    action.handler = aborted as *const () as usize;
+    action.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    action
+}
+
+/// The program ends itself, or is ended by the C library, which has found something wrong.
+unsafe extern "C" fn aborted(signal: i32, _information: *mut u8, context: *mut u8) {
+    // SAFETY: the kernel passes a context; the default action ends the process.
+    unsafe {
+        if let Some(me) = state::enter() {
+            record::numbers(note::ABORTED, &[*register(context, RIP) as u64]);
+            state::leave(me);
+        }
+        let mut default = NONE;
+        real::sigaction(signal, (&raw mut default).cast(), std::ptr::null_mut());
+        sys::call3(sys::SYS_TGKILL, sys::getpid() as usize, sys::gettid() as usize, signal as usize);
     }
 }
 
@@ -244,7 +276,7 @@ fn is_before_access(me: &Thread, at: usize) -> bool {
 }
 
 /// Whether an instruction is the runtime's: a thread that has left it by its own account may still be returning.
-fn is_ours(at: usize) -> bool {
+pub fn is_ours(at: usize) -> bool {
     const PROGRAM_HEADER: usize = 56;
     const LOAD: u32 = 1;
     const EXECUTABLE: u32 = 1;
@@ -403,6 +435,8 @@ pub unsafe extern "C-unwind" fn sigaction(signal: i32, new: *const Action, old: 
             if action.handler > 1 {
                 action.handler = handler as *const () as usize;
                 action.flags |= SA_SIGINFO;
+            } else if action.handler == 0 && signal == SIGABRT {
+                action = abort_is_noted();
             }
             result = real::sigaction(signal, (&raw mut action).cast(), std::ptr::null_mut());
         }

@@ -151,8 +151,14 @@ pub struct Thread {
     pub mask: u64,
     pub routine: usize,
     pub argument: usize,
-    /// Where `operator new` was called, while it calls `malloc`.
+    /// Where the program called what calls `malloc` or `free` for it (`operator new`, `strdup`).
     pub allocation_pc: usize,
+    /// And which kind of allocation or free that is.
+    pub allocation_family: crate::blocks::Family,
+    /// Where it last threw an exception, and of which type (a `std::type_info`).
+    pub thrown: (usize, usize),
+    /// The descriptor that the system call it is in works on, plus one; 0: none.
+    pub descriptor: usize,
     /// Next answer of the plan to look at, for this thread.
     pub answer: usize,
     /// Signals put off until the thread leaves the runtime.

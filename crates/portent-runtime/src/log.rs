@@ -28,7 +28,7 @@
 //! header is written after the rest of its record: the stream ends at the first header that is zero.
 
 /// First bytes of a recording.
-pub const MAGIC: [u8; 8] = *b"PORTLOG1";
+pub const MAGIC: [u8; 8] = *b"PORTLOG2";
 /// Where the thread table begins.
 pub const THREADS_AT: usize = 4096;
 /// How many threads a program can have over its life.
@@ -111,7 +111,8 @@ pub mod note {
     pub const THREAD_END: u16 = FIRST + 3;
     /// address, size, program counter, kind (0 heap, 1 mapped): memory was allocated.
     pub const ALLOCATE: u16 = FIRST + 4;
-    /// address: what was allocated there is free. If accesses there are recorded, the write that stands for freeing comes just before.
+    /// address, program counter, 1 if the block is not known to the runtime or 0: what was allocated there is free. If accesses
+    /// there are recorded, the write that stands for freeing comes just before.
     pub const FREE: u16 = FIRST + 5;
     /// load bias, start, end, text: a module with its path, mapped there.
     pub const MODULE: u16 = FIRST + 6;
@@ -136,6 +137,19 @@ pub mod note {
     pub const SIGNAL: u16 = FIRST + 16;
     /// How many steps of the plan have been done when its end was reached.
     pub const PLAN_DONE: u16 = FIRST + 15;
+    /// address: what was freed there can be given out again from here on.
+    pub const RELEASE: u16 = FIRST + 17;
+    /// kind ([`super::fault`]), address (or descriptor), program counter, the other thread plus one (0: none), text: memory or an
+    /// object was used wrongly.
+    pub const FAULT: u16 = FIRST + 18;
+    /// address, program counter: a mutex, condition and the like was destroyed.
+    pub const DESTROY: u16 = FIRST + 19;
+    /// descriptor, program counter: it was closed.
+    pub const CLOSE: u16 = FIRST + 20;
+    /// program counter: SIGABRT ends the program, in this thread. Where it was called is in a message, if the program did.
+    pub const ABORTED: u16 = FIRST + 21;
+    /// program counter, text: the exception that `abort` was called with was thrown there; its type as the compiler encodes it.
+    pub const THROWN: u16 = FIRST + 22;
 }
 
 /// What an [`note::INPUT`] answers.
@@ -156,6 +170,16 @@ pub mod message {
     pub const ABORT: u64 = 1;
     /// Something the runtime cannot order or record; the text says what.
     pub const WARNING: u64 = 2;
+}
+
+/// What a [`note::FAULT`] tells.
+#[allow(missing_docs)]
+pub mod fault {
+    pub const DOUBLE_FREE: u64 = 0;
+    pub const BAD_FREE: u64 = 1;
+    pub const DESTROYED_IN_USE: u64 = 2;
+    pub const USED_AFTER_DESTROY: u64 = 3;
+    pub const CLOSED_IN_USE: u64 = 4;
 }
 
 /// Why a plan could not be followed.

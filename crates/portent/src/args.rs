@@ -35,6 +35,8 @@ pub(crate) mod defaults {
     pub(crate) const RUNS: NonZeroU32 = NonZeroU32::new(Options::RUNS).unwrap();
     /// `check`: how deep behaviour that only replays show is followed.
     pub(crate) const ROUNDS: NonZeroU32 = NonZeroU32::new(Options::ROUNDS).unwrap();
+    /// `check`: how many neighbours of each examined run are tried.
+    pub(crate) const TRIES: usize = Options::NEIGHBOURS;
     /// `check`: how often each finding is replayed.
     pub(crate) const REPLAYS: u32 = Options::TIMES;
     /// `check`: how long all predictions and all replays may take.
@@ -364,6 +366,9 @@ pub(crate) struct CheckArgs {
     /// How often to replay each finding; with 0, findings stay `predicted`.
     #[arg(long, value_name = "N", default_value_t = defaults::REPLAYS)]
     pub(crate) times: u32,
+    /// How many other schedules to try around each run that is examined, for failures that nothing predicts.
+    #[arg(long, value_name = "N", default_value_t = defaults::TRIES)]
+    pub(crate) tries: usize,
     /// What the program reads as standard input, in every run.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,

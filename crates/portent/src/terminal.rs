@@ -59,6 +59,7 @@ pub(crate) enum Unit {
     Bytes,
     Events,
     Findings,
+    Runs,
 }
 
 /// A progress bar on standard error: only on a terminal, and only for jobs that last.
@@ -103,6 +104,7 @@ fn draw(label: &str, unit: Unit, total: Option<u64>) -> ProgressBar {
         (Unit::Bytes, Some(_)) => "{msg} {wide_bar} {bytes} of {total_bytes}, {eta} left",
         (Unit::Bytes, None) => "{msg} {spinner} {bytes}, {elapsed}",
         (Unit::Events, Some(_)) => "{msg} {wide_bar} {human_pos} of {human_len} events, {eta} left",
+        (Unit::Runs, _) => "{msg} {wide_bar} {human_pos} of {human_len} runs",
         (Unit::Findings, _) => "{msg} {wide_bar} {human_pos} of {human_len} findings",
         (Unit::Events, None) => "{msg} {spinner} {human_pos} events, {elapsed}",
     };

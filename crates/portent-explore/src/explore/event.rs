@@ -92,6 +92,27 @@ pub enum Event<'a> {
         /// In which model.
         model: Model,
     },
+    /// Runs next to an examined one are tried.
+    Trying {
+        /// The examined run.
+        run: RunId,
+        /// Runs that are done; 0 at first.
+        done: u64,
+        /// Of so many.
+        total: u64,
+    },
+    /// They all were, or there was no time for it.
+    Tried {
+        /// The examined run.
+        run: RunId,
+    },
+    /// Failures are run again, to find the shortest schedule that leads to each.
+    Settling {
+        /// Failures that are done; 0 at first.
+        done: u64,
+        /// Of so many.
+        total: u64,
+    },
     /// Everything about a run is known.
     RunExamined {
         /// What is known.
@@ -182,8 +203,11 @@ pub enum Stop {
 pub struct Exploration {
     /// Every run that was examined, in order.
     pub examined: Vec<Examined>,
-    /// Whether a recorded run failed by itself.
-    pub failed: bool,
+    /// Failures that runs showed, each with the trace of a run that failed so. The run that is named is the one that it can be
+    /// replayed from.
+    pub failures: Vec<Examined>,
+    /// How often the program was run.
+    pub runs: u64,
     /// Findings that there was no time to replay.
     pub not_replayed: usize,
     /// Why something was left out, if something was.

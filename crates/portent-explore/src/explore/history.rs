@@ -8,8 +8,8 @@ use std::collections::HashSet;
 /// What is known from the runs so far.
 #[derive(Default)]
 pub(super) struct History {
-    /// What all runs that were or will be examined do: operations at places.
-    behaviour: HashSet<(u16, String)>,
+    /// What all runs that were or will be examined do: operations of threads at places.
+    behaviour: HashSet<(u32, u16, String)>,
     /// Ids of findings that were told.
     findings: HashSet<String>,
     /// Reads and final values that could come from another write, and from which they came.

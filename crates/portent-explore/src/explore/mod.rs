@@ -4,11 +4,20 @@
 //! did something that no run before it did, the next round examines it too, so that bugs behind branches that the recorded
 //! run did not take are reached.
 //!
+//! Every run is also looked at for failures ([`Run::failures`]), wanted or not: a replay that was to show something else and
+//! crashed has found a crash. So that there are enough runs to look at, each run that is examined is also tried with one switch
+//! more (`neighbours`). In the end each failure is run again with ever shorter schedules (`settle`).
+//!
 //! Of several models the first is believed. What the others, more optimistic, add is replayed as well, and kept only if a
 //! replay shows it.
 
+mod cases;
+mod decisive;
 mod event;
 mod history;
+mod neighbours;
+mod printed;
+mod settle;
 
 pub use event::{Answer, Event, Examined, Exploration, Observer, Replayed, RunId, Stop};
 
@@ -17,6 +26,8 @@ use crate::program::{Plan, Policy, Program};
 use crate::properties::{self, Properties, Request};
 use crate::replay::{self, Replay, Script};
 use crate::run::Run;
+use crate::schedule::{Schedule, ScheduleGoal};
+use cases::Cases;
 use history::History;
 use portent_order::Model;
 use portent_predict::{Control, Finding, Prediction};
@@ -44,6 +55,8 @@ pub struct Options {
     pub rounds: u32,
     /// Replays of each finding.
     pub times: u32,
+    /// Neighbours of each examined run that are tried, at most.
+    pub neighbours: usize,
     /// How long everything may take, up to what cannot be interrupted.
     pub budget: Duration,
     /// How long one run of the program may take.
@@ -63,6 +76,8 @@ impl Options {
     pub const MODELS: [Model; 2] = [Model::Reads, Model::Sync];
     /// The time for everything, unless said otherwise.
     pub const BUDGET: Duration = Duration::from_secs(120);
+    /// Neighbours of each examined run that are tried, unless said otherwise.
+    pub const NEIGHBOURS: usize = 40;
     /// Replays with new behaviour that each examined run and model may add to the next round.
     const NEW_RUNS: usize = 8;
 }
@@ -78,6 +93,7 @@ impl Default for Options {
             runs: Self::RUNS,
             rounds: Self::ROUNDS,
             times: Self::TIMES,
+            neighbours: Self::NEIGHBOURS,
             budget: Self::BUDGET,
             timeout: Self::TIMEOUT,
         }
@@ -108,9 +124,13 @@ pub fn explore(
         declared,
         history: History::default(),
         confirmed: HashSet::new(),
+        cases: Cases::default(),
+        first: None,
+        passed: None,
         exploration: Exploration::default(),
     };
     explorer.all_rounds()?;
+    explorer.settle()?;
     let Explorer { mut exploration, observer, .. } = explorer;
     let partial = |answer: &Answer| answer.prediction.partial.is_some();
     let is_partial = exploration.not_replayed > 0 || exploration.examined.iter().flat_map(|e| &e.answers).any(partial);
@@ -138,31 +158,38 @@ struct Explorer<'a> {
     history: History,
     /// Ids of findings that a replay has shown.
     confirmed: HashSet<String>,
+    /// Failures that runs showed.
+    cases: Cases<Subject>,
+    /// The first recorded run.
+    first: Option<Arc<Subject>>,
+    /// Some run that passed, where the first did not.
+    passed: Option<Run>,
     exploration: Exploration,
 }
 
 impl Explorer<'_> {
     fn all_rounds(&mut self) -> Result<(), Error> {
         let mut subjects = self.record()?;
-        self.exploration.failed = subjects.iter().any(|subject| !subject.run.outcome.failures().is_empty());
         for round in 1..=self.options.rounds {
             let mut next = Vec::new();
             for subject in subjects {
-                next.extend(self.examine(&subject, round < self.options.rounds)?);
+                let explore = round < self.options.rounds;
+                next.extend(self.examine(&subject, explore)?);
+                next.extend(self.neighbours(&subject, explore)?);
             }
             self.observer.see(Event::RoundDone { round, new: next.len() });
             if next.is_empty() {
                 break;
             }
             let id = |number| RunId { round: round + 1, number };
-            let subject = |(number, replay): (usize, Replay)| self.subject(id(number), replay.run);
+            let subject = |(number, run): (usize, Run)| self.subject(id(number), run);
             subjects = (1..).zip(next).map(subject).collect::<Result<_, _>>()?;
         }
         Ok(())
     }
 
     /// The runs of the first round.
-    fn record(&mut self) -> Result<Vec<Subject>, Error> {
+    fn record(&mut self) -> Result<Vec<Arc<Subject>>, Error> {
         let mut subjects = Vec::new();
         for number in 0..self.options.runs {
             let id = RunId { round: 1, number: number as usize };
@@ -170,15 +197,55 @@ impl Explorer<'_> {
             let limit = Some(self.options.timeout);
             self.observer.see(Event::RunStarted { run: id });
             let run = self.program.run(&Plan { policy, seed: number.into(), limit, ..Plan::default() })?;
+            self.exploration.runs += 1;
             self.observer.see(Event::RunRecorded { run: id, recorded: &run });
-            subjects.push(self.subject(id, run)?);
+            let subject = self.subject(id, run)?;
+            self.first.get_or_insert_with(|| Arc::clone(&subject));
+            self.watch(&subject.run, &subject, true);
+            subjects.push(subject);
         }
         Ok(subjects)
     }
 
-    fn subject(&self, id: RunId, run: Run) -> Result<Subject, Error> {
+    fn subject(&self, id: RunId, run: Run) -> Result<Arc<Subject>, Error> {
         let trace = run.trace((self.options.functions)()).map_err(|error| error.in_input(&id.to_string()))?;
-        Ok(Subject { id, run, trace: Arc::new(trace) })
+        Ok(Arc::new(Subject { id, run, trace: Arc::new(trace) }))
+    }
+
+    fn out_of_time(&self) -> bool {
+        self.left().is_zero() || self.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// How long one more run may take.
+    fn limit(&self) -> Duration {
+        self.options.timeout.min(self.left() + Duration::from_secs(1))
+    }
+
+    /// Runs that are next to one that was examined; those that did something new, if those are wanted.
+    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<Run>, Error> {
+        let mut new = Vec::new();
+        let schedules = neighbours::neighbours(&subject.run, self.options.neighbours);
+        let total = schedules.len() as u64;
+        // Most of the time is for what was predicted.
+        let until = Instant::now() + self.left() / 8;
+        for (done, schedule) in (0..).zip(schedules) {
+            self.observer.see(Event::Trying { run: subject.id, done, total });
+            if self.out_of_time() || Instant::now() >= until {
+                break;
+            }
+            let limit = Some(self.limit());
+            let plan =
+                Plan { schedule: Some(&schedule), like: Some(&subject.run), limit, silent: true, ..Plan::default() };
+            let run = self.program.run(&plan)?;
+            self.exploration.runs += 1;
+            self.watch(&run, subject, false);
+            if explore && new.len() < Options::NEW_RUNS && self.history.is_new(&run) {
+                self.history.runs_like(&run);
+                new.push(run);
+            }
+        }
+        self.observer.see(Event::Tried { run: subject.id });
+        Ok(new)
     }
 
     fn left(&self) -> Duration {
@@ -186,7 +253,7 @@ impl Explorer<'_> {
     }
 
     /// Predicts from a run and replays what was predicted; the replays that did something new, if those are wanted.
-    fn examine(&mut self, subject: &Subject, explore: bool) -> Result<Vec<Replay>, Error> {
+    fn examine(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<Run>, Error> {
         self.history.runs_like(&subject.run);
         let mut new = Vec::new();
         let mut answers: Vec<Answer> = Vec::new();
@@ -262,11 +329,11 @@ impl Explorer<'_> {
     /// Replays every finding: what was seen, by its id. Replays that did something new go to `new`.
     fn replay(
         &mut self,
-        subject: &Subject,
+        subject: &Arc<Subject>,
         prediction: &Prediction,
         optimistic: bool,
         explore: bool,
-        new: &mut Vec<Replay>,
+        new: &mut Vec<Run>,
     ) -> Result<BTreeMap<String, Replayed>, Error> {
         let (run, total) = (subject.id, prediction.findings.len() as u64);
         let most = new.len() + if explore { Options::NEW_RUNS } else { 0 };
@@ -276,40 +343,82 @@ impl Explorer<'_> {
             if finding.witness.is_none() || self.options.times == 0 || self.confirmed.contains(&finding.id) {
                 continue;
             }
-            if self.left().is_zero() || self.interrupt.load(Ordering::Relaxed) {
+            if self.out_of_time() {
                 self.exploration.not_replayed += usize::from(!optimistic);
                 continue;
             }
-            let (schedule, wanted) = replay::Finding::of(&subject.trace, finding).script(&subject.run)?;
-            let limit = Some(self.options.timeout.min(self.left() + Duration::from_secs(1)));
-            let script =
-                Script { program: self.program, original: &subject.run, schedule, wanted, limit, silent: true };
-            let mut replayed = Replayed::default();
-            for _ in 0..self.options.times {
-                let replay = script.run()?;
-                self.observer.see(Event::ReplaySeen { run, finding, replay: &replay });
-                replayed.add(&replay);
-                if replay.hit && self.confirmed.insert(finding.id.clone()) {
-                    self.observer.see(Event::Confirmed { run, finding });
+            let replayed = self.replay_one(subject, finding, |explorer, run| {
+                if new.len() < most && explorer.history.is_new(&run) {
+                    explorer.history.runs_like(&run);
+                    new.push(run);
                 }
-                let missed = !replay.hit;
-                if new.len() < most && self.history.is_new(&replay.run) {
-                    self.history.runs_like(&replay.run);
-                    new.push(replay);
-                }
-                // A schedule is followed the same way every time: what was not seen will not be.
-                if missed {
-                    break;
-                }
-            }
-            if replayed.hits > 0 {
-                // One that was seen has nothing to explain.
-                replayed.diverged = None;
-            }
+            })?;
             told.insert(finding.id.clone(), replayed);
         }
         Ok(told)
     }
+
+    /// Replays a finding until it has been seen as often as wanted.
+    ///
+    /// A schedule is followed in the same way every time, so that what was not seen will not be seen by trying the same again,
+    /// and what was seen is made sure of. What differs from run to run is how the program goes on when the schedule is done:
+    /// which of two racing threads goes first, and who runs then.
+    fn replay_one(
+        &mut self,
+        subject: &Arc<Subject>,
+        finding: &Finding,
+        mut ran: impl FnMut(&mut Self, Run),
+    ) -> Result<Replayed, Error> {
+        let (schedule, wanted) = replay::Finding::of(&subject.trace, finding).script(&subject.run)?;
+        let mut replayed = Replayed::default();
+        for (policy, seed, swapped) in continuations(&schedule, self.options.times) {
+            if replayed.runs > 0 && self.out_of_time() {
+                break;
+            }
+            let mut schedule = schedule.clone();
+            if let (ScheduleGoal::Race([a, b]), true) = (&schedule.goal, swapped) {
+                schedule.goal = ScheduleGoal::Race([*b, *a]);
+            }
+            let script = Script {
+                program: self.program,
+                original: &subject.run,
+                schedule,
+                wanted: wanted.clone(),
+                policy,
+                seed,
+                limit: Some(self.limit()),
+                silent: true,
+            };
+            let replay = script.run()?;
+            self.exploration.runs += 1;
+            self.observer.see(Event::ReplaySeen { run: subject.id, finding, replay: &replay });
+            self.watch(&replay.run, subject, false);
+            replayed.add(&replay);
+            if replay.hit && self.confirmed.insert(finding.id.clone()) {
+                self.observer.see(Event::Confirmed { run: subject.id, finding });
+            }
+            // Whatever comes after a schedule cannot mend that it was not followed.
+            let left = !replay.hit && replay.diverged.is_some();
+            ran(self, replay.run);
+            if left || replayed.hits >= self.options.times {
+                break;
+            }
+        }
+        if replayed.hits > 0 {
+            // One that was seen has nothing to explain.
+            replayed.diverged = None;
+        }
+        Ok(replayed)
+    }
+}
+
+/// How a program can go on when a schedule is done: policy, seed, and whether the second of two racing threads goes first.
+fn continuations(schedule: &Schedule, times: u32) -> Vec<(Policy, u64, bool)> {
+    let is_race = matches!(schedule.goal, ScheduleGoal::Race(_));
+    let mut all = vec![(Policy::Stay, 0, false), (Policy::Stay, 0, is_race), (Policy::RoundRobin, 0, false)];
+    all.extend((1..).map(|seed| (Policy::Random, seed, false)).take(times.saturating_sub(3) as usize));
+    all.truncate(times.max(1) as usize);
+    all
 }
 
 /// Leaves out what was not shown, and properties of which that leaves nothing.

@@ -61,7 +61,7 @@ impl Script<'_> {
 }
 
 impl Run {
-    fn describe_with(&self, event: &InputEvent, value: bool) -> String {
+    pub(super) fn describe_with(&self, event: &InputEvent, value: bool) -> String {
         match event.value {
             Some(known) if value => format!("{} with value {known}", self.describe(event)),
             _ => self.describe(event),

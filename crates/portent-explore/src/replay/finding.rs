@@ -6,7 +6,7 @@ use super::wanted::Wanted;
 use crate::error::Error;
 use crate::run::Run;
 use crate::schedule::{Schedule, ScheduleGoal, thread_number};
-use portent_predict::{Bug, Deadlock, Nondeterminism, Place};
+use portent_predict::{Bug, Deadlock, Nondeterminism};
 use portent_trace::{ThreadId, Trace};
 use serde::Deserialize;
 use std::path::Path;
@@ -33,12 +33,16 @@ enum Sought {
     Cycle,
     /// A thread sleeps for ever.
     LostWakeup { sleeper: String },
+    /// These events happen in the order of the schedule.
+    Order { events: Vec<u32> },
     /// One of these events reads another value.
     Values { events: Vec<u32> },
     /// A variable ends with another value.
     FinalValue { object: String },
     /// A run that breaks this property.
     Property { source: String },
+    /// A run that fails so, there.
+    Failure { form: String, place: String },
 }
 
 /// Findings of a trace, as `predict --json` wrote them.
@@ -76,6 +80,8 @@ struct PlaceRow {
     role: String,
     thread: Option<String>,
     event: Option<u32>,
+    #[serde(default)]
+    location: Option<String>,
 }
 
 /// The schedule that leads to it.
@@ -85,15 +91,15 @@ struct WitnessRow {
 }
 
 impl Findings {
-    /// Reads a document of schema 1.
+    /// Reads a document of schema 1 or 2.
     pub fn load(path: &Path) -> Result<Findings, Error> {
         let name = path.display();
         let help = "write them with `portent predict TRACE --json FILE`, and name the file with --findings";
         let text = std::fs::read_to_string(path).map_err(|error| Error::refused(format!("{name}: {error}"), help))?;
         let found: Findings = serde_json::from_str(&text)
             .map_err(|error| Error::refused(format!("{name}: not a list of findings: {error}"), help))?;
-        if found.schema != 1 {
-            let message = format!("{name}: findings of schema {}, this Portent reads schema 1", found.schema);
+        if !matches!(found.schema, 1 | 2) {
+            let message = format!("{name}: findings of schema {}, this Portent reads schemas 1 and 2", found.schema);
             return Err(Error::refused(message, "use the Portent that wrote them"));
         }
         Ok(found)
@@ -130,8 +136,16 @@ impl Row {
             ("property", _) => {
                 self.property.as_ref().map(|property| Sought::Property { source: property.source.clone() })
             }
+            ("atomicity", _) | ("failure", Some("lost_update")) => {
+                let events = ["first", "remote", "second"].into_iter().filter_map(event).collect();
+                Some(Sought::Order { events })
+            }
+            ("failure", Some(form)) => {
+                let place = of_role("failure").and_then(|place| place.location.clone()).unwrap_or_default();
+                Some(Sought::Failure { form: form.to_owned(), place })
+            }
             _ => {
-                let events = ["first", "remote", "second", "read"].into_iter().filter_map(event).collect();
+                let events = ["read"].into_iter().filter_map(event).collect();
                 Some(Sought::Values { events })
             }
         };
@@ -156,19 +170,26 @@ impl Finding {
     /// A finding that was just predicted.
     pub fn of(trace: &Trace, finding: &portent_predict::Finding) -> Finding {
         let name = |thread: ThreadId| trace.names().thread(thread).to_owned();
-        let values = |places: &[&Place]| Sought::Values { events: places.iter().filter_map(|p| p.event).collect() };
         let sought = match &finding.bug {
             Bug::Race { .. } => Sought::Race,
             Bug::Deadlock(Deadlock::Cycle { .. }) => Sought::Cycle,
             Bug::Deadlock(Deadlock::LostWakeup { waiting, .. }) => {
                 Sought::LostWakeup { sleeper: waiting.thread.map(name).unwrap_or_default() }
             }
-            Bug::Atomicity { first, remote, second, .. } => values(&[first, remote, second]),
-            Bug::Nondeterminism(Nondeterminism::Read { read, .. }) => values(&[read]),
+            Bug::Atomicity { first, remote, second, .. } => {
+                Sought::Order { events: [first, remote, second].into_iter().filter_map(|p| p.event).collect() }
+            }
+            Bug::Nondeterminism(Nondeterminism::Read { read, .. }) => {
+                Sought::Values { events: read.event.into_iter().collect() }
+            }
             Bug::Nondeterminism(Nondeterminism::FinalValue { .. }) => {
                 Sought::FinalValue { object: finding.object.clone() }
             }
             Bug::Property { violated, .. } => Sought::Property { source: violated.source.clone() },
+            Bug::Failure(failed) => {
+                let at = failed.at.location.map(|at| trace.names().location(at).to_string());
+                Sought::Failure { form: failed.harm.name().to_owned(), place: at.unwrap_or_default() }
+            }
         };
         let places = finding.places();
         let steps = |witness: &portent_predict::Witness| {
@@ -207,6 +228,11 @@ impl Finding {
             }
             Sought::LostWakeup { sleeper } => Wanted::LostWakeUp { sleeper: number(sleeper)? },
             Sought::Values { events } => Wanted::Values { events: events.clone() },
+            Sought::Order { events } => Wanted::Order { events: events.clone() },
+            // Its events are those of the run that failed, not of this one.
+            Sought::Failure { form, place } => {
+                return Ok((schedule, Wanted::Failure { form: form.clone(), place: place.clone() }));
+            }
             Sought::FinalValue { object } => Wanted::FinalValue { object: object.clone() },
             Sought::Property { source } => Wanted::Property { source: source.clone() },
         };

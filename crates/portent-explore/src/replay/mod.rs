@@ -8,7 +8,9 @@
 //! |---|---|
 //! | race | both threads stood at their conflicting accesses at once |
 //! | deadlock | every thread of the cycle stood at a lock that it could not get; a lost wake-up: the sleeper slept, and nobody could move |
-//! | atomicity, nondeterminism | the events happened in the predicted order, and one of the reads among them saw another value, or the program failed |
+//! | atomicity, lost update | the three events happened in the predicted order |
+//! | nondeterminism | the events happened in the predicted order, and the read saw another value, or the program failed |
+//! | failure | the program failed in that way, there |
 //! | final value | the last write of the variable left another value |
 //! | property | the property's monitor, on the replayed run, says that it is broken |
 
@@ -21,9 +23,12 @@ pub use finding::{Finding, Findings};
 pub use wanted::Wanted;
 
 use crate::error::Error;
-use crate::program::{Plan, Program};
+use crate::failure::Failed;
+use crate::program::{Plan, Policy, Program};
 use crate::run::Run;
 use crate::schedule::Schedule;
+use portent_predict::Form;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// What to replay, however often.
@@ -36,6 +41,10 @@ pub struct Script<'a> {
     pub schedule: Schedule,
     /// What is to be seen.
     pub wanted: Wanted,
+    /// Who goes on when the schedule is done.
+    pub policy: Policy,
+    /// What chance starts from, where the policy takes one.
+    pub seed: u64,
     /// After this time the program hangs.
     pub limit: Option<Duration>,
     /// What the program writes goes nowhere.
@@ -61,6 +70,8 @@ impl Script<'_> {
     /// Runs it once.
     pub fn run(&self) -> Result<Replay, Error> {
         let plan = Plan {
+            policy: self.policy,
+            seed: self.seed,
             schedule: Some(&self.schedule),
             like: Some(self.original),
             limit: self.limit,
@@ -68,7 +79,10 @@ impl Script<'_> {
             ..Plan::default()
         };
         let run = self.program.run(&plan)?;
-        let failed = run.outcome.failed_unlike(&self.original.outcome);
+        let before: HashSet<String> = self.original.failures().iter().map(Failed::identity).collect();
+        let failures = run.failures();
+        let failed = failures.iter().find(|failed| !before.contains(&failed.identity()));
+        let failed = failed.map(|failed| format!("{}: {}", Form::Failure(failed.harm).words().title, failed.message));
         let diverged = self.divergence(&run);
         let mut replay = Replay { hit: false, evidence: Vec::new(), diverged, failed, run };
         (replay.hit, replay.evidence) = self.seen(&replay);

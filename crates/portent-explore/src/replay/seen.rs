@@ -3,6 +3,7 @@
 use super::{Replay, Script, Wanted};
 use crate::outcome::{AtGoal, Stuck};
 use crate::run::Run;
+use portent_predict::Harm;
 use portent_trace::{FunctionBlocks, InputEvent, InputOp, ObjectClass, ReadOrder, WriteOrder};
 
 impl Script<'_> {
@@ -20,9 +21,17 @@ impl Script<'_> {
                 (found.is_some(), found.iter().map(|stuck| stuck.sentence.clone()).collect())
             }
             Wanted::Property { source } => self.property_seen(replay, source),
+            Wanted::Failure { form, place } => {
+                let failures = replay.run.failures();
+                let found = failures.iter().find(|failed| failed.is_at(form, place));
+                // What was printed before is not kept with a trace: the schedule leads to what it led to.
+                let printed = form == Harm::Output.name() && followed;
+                (found.is_some() || printed, found.map(|failed| failed.message.clone()).into_iter().collect())
+            }
+            Wanted::Order { events } if followed => self.order_seen(replay, events),
             Wanted::Values { events } if followed => self.values_seen(replay, events),
             Wanted::FinalValue { object } if followed => self.final_value_seen(replay, object),
-            Wanted::Values { .. } | Wanted::FinalValue { .. } => (false, Vec::new()),
+            Wanted::Order { .. } | Wanted::Values { .. } | Wanted::FinalValue { .. } => (false, Vec::new()),
         }
     }
 
@@ -49,6 +58,19 @@ impl Script<'_> {
         };
         let evidence = replay.run.outcome.deadlock.iter().flatten().map(|stuck| stuck.sentence.clone()).collect();
         (!goal.is_empty() && goal.iter().all(waits), evidence)
+    }
+
+    /// That the schedule was followed is all: the events happened in its order. What they saw and left is the evidence.
+    fn order_seen(&self, replay: &Replay, wanted: &[u32]) -> (bool, Vec<String>) {
+        let expected = self.expected();
+        let mut positions: Vec<usize> =
+            wanted.iter().filter_map(|number| expected.iter().position(|found| found == number)).collect();
+        let all = positions.len() == wanted.len();
+        positions.sort_unstable();
+        let told = positions.into_iter().filter_map(|at| replay.run.events.get(at));
+        let mut evidence: Vec<String> = told.map(|event| replay.run.describe_with(event, true)).collect();
+        evidence.extend(replay.failed.clone());
+        (all, evidence)
     }
 
     /// Compares what reads saw: each event stands at the same place of both sequences, as the schedule was followed.

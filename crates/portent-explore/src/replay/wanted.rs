@@ -16,7 +16,19 @@ pub enum Wanted {
         /// Who.
         sleeper: u32,
     },
-    /// These events of the recording, each of which may read, in the order of the schedule.
+    /// These events of the recording, in the order of the schedule.
+    Order {
+        /// Their numbers in the recording.
+        events: Vec<u32>,
+    },
+    /// The program fails in this way, there.
+    Failure {
+        /// The form of failure.
+        form: String,
+        /// Where, as places are written; anywhere if empty.
+        place: String,
+    },
+    /// These events of the recording, in the order of the schedule, one of which reads another value.
     Values {
         /// Their numbers in the recording.
         events: Vec<u32>,

@@ -5,6 +5,14 @@
 
 use std::collections::BTreeMap;
 
+/// Something that a thread did: who, by the number of the event, and where (a site of [`super::memory`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) struct When {
+    pub(super) thread: u32,
+    pub(super) event: u32,
+    pub(super) site: u32,
+}
+
 /// Whose memory it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
@@ -12,8 +20,8 @@ pub(super) enum Owner {
     Unknown,
     /// Global variables of a module.
     Module,
-    /// Memory that was allocated at a site, the so many-eth time.
-    Allocation { site: u32, instance: u32 },
+    /// Memory that was allocated, the so many-eth time at its site.
+    Allocation { made: When, instance: u32 },
     /// The stack of a thread.
     Stack { thread: u32 },
 }
@@ -30,6 +38,8 @@ pub(super) struct Area {
     pub(super) limit: u64,
     /// Where this part of it ends.
     pub(super) end: u64,
+    /// Where it was freed, while nobody else can have got it.
+    pub(super) freed: Option<When>,
 }
 
 /// The region of all memory whose owner is not known.
@@ -70,7 +80,7 @@ impl Areas {
             }
             self.by_start.remove(&inside);
         }
-        self.by_start.insert(start, Area { owner, region: NOT_YET, base: start, limit: end, end });
+        self.by_start.insert(start, Area { owner, region: NOT_YET, base: start, limit: end, end, freed: None });
         cut
     }
 
@@ -80,8 +90,26 @@ impl Areas {
             Some((&start, &area)) if address < area.end => self.numbered(start, area),
             _ => {
                 let end = self.by_start.range(address..).next().map_or(u64::MAX, |(&start, _)| start);
-                Area { owner: Owner::Unknown, region: UNKNOWN, base: 0, limit: u64::MAX, end }
+                Area { owner: Owner::Unknown, region: UNKNOWN, base: 0, limit: u64::MAX, end, freed: None }
             }
+        }
+    }
+
+    /// The allocation that begins at an address is freed; as it is now, if there is one.
+    pub(super) fn free(&mut self, address: u64, when: When) -> Option<Area> {
+        let area = self.by_start.get_mut(&address)?;
+        if !matches!(area.owner, Owner::Allocation { .. }) || area.base != address {
+            return None;
+        }
+        area.freed = Some(when);
+        let area = *area;
+        Some(self.numbered(address, area))
+    }
+
+    /// Somebody else can get what was freed there.
+    pub(super) fn release(&mut self, address: u64) {
+        if let Some(area) = self.by_start.get_mut(&address) {
+            area.freed = None;
         }
     }
 
@@ -101,7 +129,7 @@ mod tests {
     use super::*;
 
     fn heap(instance: u32) -> Owner {
-        Owner::Allocation { site: 0, instance }
+        Owner::Allocation { made: When::default(), instance }
     }
 
     #[test]

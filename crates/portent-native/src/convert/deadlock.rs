@@ -36,7 +36,7 @@ impl Waiting {
     /// The same in the terms of all front ends.
     pub(crate) fn stuck(&self) -> Stuck {
         let asleep = self.pending == u64::from(op::WAKE);
-        Stuck { thread: self.thread as u32, asleep, sentence: self.sentence() }
+        Stuck { thread: self.thread as u32, asleep, place: self.location.clone(), sentence: self.sentence() }
     }
 
     /// What the thread waits for, in words.

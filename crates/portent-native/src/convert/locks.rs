@@ -51,6 +51,10 @@ impl Lock {
         self.exclusive.iter().chain(&self.shared).copied()
     }
 
+    pub(super) fn is_held(&self) -> bool {
+        self.exclusive.is_some() || !self.shared.is_empty()
+    }
+
     fn others_exclude(&self, thread: u32, mode: Mode) -> bool {
         let shared = self.shared.iter().filter(|_| mode == Mode::Exclusive);
         self.exclusive.iter().chain(shared).any(|holding| holding.thread != thread)

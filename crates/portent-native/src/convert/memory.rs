@@ -4,7 +4,7 @@
 //! say what a reader of a report can use: the global and its member, where memory was allocated and which of the allocations
 //! there it is, whose stack it is ([`ObjectName`]). What that is called is not decided here.
 
-use super::areas::{Area, Areas, Owner};
+use super::areas::{Area, Areas, Owner, When};
 use super::pages::{KnownVariable, Pages};
 use crate::symbols::{Module, Symbols};
 use portent_trace::{ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
@@ -68,11 +68,34 @@ impl Memory {
         site
     }
 
-    pub(super) fn allocate(&mut self, address: u64, size: u64, site: u32) {
-        let instances = &mut self.sites[site as usize].instances;
+    /// What a site is called.
+    pub(super) fn site_text(&self, site: u32) -> &str {
+        &self.sites[site as usize].text
+    }
+
+    pub(super) fn allocate(&mut self, address: u64, size: u64, made: When) {
+        let instances = &mut self.sites[made.site as usize].instances;
         *instances += 1;
-        let owner = Owner::Allocation { site, instance: *instances };
+        let owner = Owner::Allocation { made, instance: *instances };
         self.take(address, address.saturating_add(size), owner);
+    }
+
+    /// What was allocated at an address is freed; as it is now, if something was.
+    pub(super) fn free(&mut self, address: u64, when: When) -> Option<Area> {
+        let area = self.areas.free(address, when)?;
+        // Accesses from here on are looked up again, and found out.
+        self.pages.forget(address, area.end - address);
+        Some(area)
+    }
+
+    /// Somebody else can get what was freed at an address.
+    pub(super) fn release(&mut self, address: u64) {
+        self.areas.release(address);
+    }
+
+    /// Whose memory an address is.
+    pub(super) fn area(&mut self, address: u64) -> Area {
+        self.areas.at(address)
     }
 
     fn take(&mut self, start: u64, end: u64, owner: Owner) {
@@ -90,7 +113,7 @@ impl Memory {
         self.pages.renew(start, end - start);
     }
 
-    /// The variable that an access of `size` bytes at `address` is, looked up the slow way.
+    /// The variable that an access of `size` bytes at `address` is, looked up the slow way; and its memory, if that was freed.
     #[cold]
     pub(super) fn find(
         &mut self,
@@ -98,7 +121,7 @@ impl Memory {
         size: u32,
         symbols: &Symbols,
         names: &mut Names,
-    ) -> Result<KnownVariable, Problem> {
+    ) -> Result<(KnownVariable, Option<Area>), Problem> {
         let area = self.areas.at(address);
         if area.owner == Owner::Unknown {
             self.unowned.insert(address >> 12);
@@ -126,14 +149,11 @@ impl Memory {
         let overruns = area.end - address < u64::from(size);
         let on_stack = matches!(area.owner, Owner::Stack { .. });
         let known = KnownVariable { variable, overruns, signed, on_stack };
+        if area.freed.is_some() {
+            return Ok((known, Some(area)));
+        }
         self.pages.remember(address, size, known);
-        Ok(known)
-    }
-
-    /// Which object an address is: its region and where it is in that.
-    pub(super) fn object(&mut self, address: u64) -> (u32, u64) {
-        let area = self.areas.at(address);
-        (area.region, address - area.base)
+        Ok((known, None))
     }
 
     /// What a lock or the like at an address is, told to somebody who names it.
@@ -159,8 +179,8 @@ impl Memory {
     fn name(&mut self, address: u64, area: Area, names: &mut Names) -> Result<ObjectName<'static>, Problem> {
         Ok(match area.owner {
             Owner::Unknown | Owner::Module => ObjectName::of(Object::Memory { address }),
-            Owner::Allocation { site, instance } => {
-                let site = self.location(site, names)?;
+            Owner::Allocation { made, instance } => {
+                let site = self.location(made.site, names)?;
                 let object = Object::Heap { type_name: None, site, ordinal: instance };
                 ObjectName::at(object, address - area.base)
             }

@@ -5,6 +5,7 @@
 //! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
 //! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
+//! | `faults` | what the program did to memory and objects that were no longer its own, and how it died |
 //! | `oddities` | what had to be left out or changed for that |
 //! | `deadlock` | who waited for whom when nobody could move |
 //!
@@ -14,6 +15,7 @@
 mod areas;
 mod context;
 mod deadlock;
+mod faults;
 mod locks;
 mod memory;
 mod oddities;
@@ -26,11 +28,13 @@ mod sync;
 mod tests;
 
 pub use deadlock::{Holder, Waiting};
+pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
 use crate::symbols::{Module, Symbols};
 use context::EventContext;
+use faults::Faults;
 use memory::Memory;
 use oddities::Oddity;
 use pages::{KnownVariable, Seen};
@@ -57,6 +61,8 @@ pub struct Converted {
     pub oddities: Oddities,
     /// Who waited for whom, if nobody could move.
     pub deadlock: Option<Vec<Waiting>>,
+    /// What the program did to memory and objects, and how it died.
+    pub misdeeds: Misdeeds,
 }
 
 /// Writes the events of a recording to `sink`, which the caller finishes. Paths are told relative to `directory`.
@@ -89,7 +95,7 @@ pub fn convert(
                     progress(Progress { done: reader.offset() as u64, total });
                 }
             }
-            Ok(Some(Record::Note(kind, payload))) => converter.note(kind, payload, reader.thread() as u32),
+            Ok(Some(Record::Note(kind, payload))) => converter.note(kind, payload, reader.thread() as u32, index),
             Ok(None) => break,
             Err(damage) => {
                 converter.survey.damage = Some(damage);
@@ -100,8 +106,8 @@ pub fn convert(
     sink.write(&converter.names, &batch)?;
     // Damage inside an event is seen only now.
     converter.survey.events = index;
-    let Converter { survey, names, symbols, oddities, deadlock, .. } = converter;
-    Ok(Converted { survey, names, symbols, oddities, deadlock })
+    let Converter { survey, names, symbols, oddities, deadlock, faults, .. } = converter;
+    Ok(Converted { survey, names, symbols, oddities, deadlock, misdeeds: faults.finish() })
 }
 
 /// A call that has not returned.
@@ -122,6 +128,9 @@ struct Converter {
     oddities: Oddities,
     /// Open calls of each thread.
     frames: Vec<Vec<Frame>>,
+    /// Where each thread was last seen: a program counter.
+    positions: Vec<u64>,
+    faults: Faults,
     deadlock: Option<Vec<Waiting>>,
 }
 
@@ -142,15 +151,29 @@ impl Converter {
             }
         }
         let frames = vec![Vec::new(); survey.threads.len()];
+        let (positions, faults) = (vec![0; survey.threads.len()], Faults::default());
         let (sites, sync, oddities) = (Sites::new(), Sync::default(), Oddities::default());
-        Ok(Converter { survey, names, symbols, sites, memory, sync, oddities, frames, deadlock: None })
+        Ok(Converter {
+            survey,
+            names,
+            symbols,
+            sites,
+            memory,
+            sync,
+            oddities,
+            frames,
+            positions,
+            faults,
+            deadlock: None,
+        })
     }
 
     #[inline]
     fn event(&mut self, thread: u32, index: u64, event: &LogEvent) -> Result<InputEvent, Problem> {
         let site = self.sites.get(event.pc, &self.symbols, &mut self.names)?;
+        self.positions[thread as usize] = event.pc;
         let (op, object, value) = if event.op < op::ACCESSES {
-            self.access(thread, event, site)?
+            self.access(thread, index, event, site)?
         } else {
             self.synchronise(thread, index, event, site)?
         };
@@ -158,14 +181,26 @@ impl Converter {
     }
 
     #[inline]
-    fn access(&mut self, thread: u32, event: &LogEvent, at: LocId) -> Result<(InputOp, u32, Option<i64>), Problem> {
+    fn access(
+        &mut self,
+        thread: u32,
+        index: u64,
+        event: &LogEvent,
+        at: LocId,
+    ) -> Result<(InputOp, u32, Option<i64>), Problem> {
         let LogEvent { address, size, .. } = *event;
         // The first pass has looked at every operation.
         let op = InputOp::from_code(event.op).unwrap_or(InputOp::Branch);
         let known = match self.memory.pages.known(address, size) {
             Some(known) => known,
             None if size == 0 => return Ok((op, self.no_bytes(thread)?, None)),
-            None => self.memory.find(address, size, &self.symbols, &mut self.names)?,
+            None => {
+                let (known, freed) = self.memory.find(address, size, &self.symbols, &mut self.names)?;
+                if let Some(area) = freed {
+                    self.used_after_free(thread, index, event, area);
+                }
+                known
+            }
         };
         let pages = &mut self.memory.pages;
         let KnownVariable { variable, overruns, signed, on_stack } = known;
@@ -225,7 +260,10 @@ impl Converter {
             }
             InputOp::Return => {
                 let function = match self.frames[thread as usize].pop() {
-                    Some(frame) => frame.function,
+                    Some(frame) => {
+                        self.positions[thread as usize] = frame.caller;
+                        frame.function
+                    }
                     None => self.sites.function(pc, &self.symbols, &mut self.names)?,
                 };
                 return Ok((op, function, None));
@@ -241,8 +279,11 @@ impl Converter {
         if matches!(class, ObjectClass::Lock | ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier)
             && op != InputOp::Await
         {
-            let (region, offset) = self.memory.object(address);
-            let key = (class, region, offset);
+            let area = self.memory.area(address);
+            let key = (class, area.region, address - area.base);
+            if area.freed.is_some() {
+                self.object_used_after_free(thread, index, event, area);
+            }
             if !self.sync.knows(key) {
                 let sync = &mut self.sync;
                 self.memory.named(address, &self.symbols, &mut self.names, |names, name| sync.add(key, name, names))?;
@@ -273,7 +314,7 @@ impl Converter {
         Ok((op, object, None))
     }
 
-    fn note(&mut self, kind: u16, payload: &[u8], running: u32) {
+    fn note(&mut self, kind: u16, payload: &[u8], running: u32, index: u64) {
         match kind {
             note::THREAD => {
                 let [thread, _, _, _, start, end] = numbers(payload);
@@ -281,8 +322,8 @@ impl Converter {
             }
             note::ALLOCATE => {
                 let [address, size, pc, _] = numbers(payload);
-                let site = self.allocation_site(running, pc);
-                self.memory.allocate(address, size, site);
+                let made = self.when(running, pc, index);
+                self.memory.allocate(address, size, made);
             }
             note::MODULE => {
                 let [bias, start, end] = numbers(payload);
@@ -295,7 +336,7 @@ impl Converter {
                 }
             }
             note::DEADLOCK => self.deadlock = Some(payload.chunks_exact(32).map(|row| self.waiting(row)).collect()),
-            _ => {}
+            _ => self.fault_note(kind, payload, running, index),
         }
     }
 
@@ -327,8 +368,8 @@ impl Converter {
         let mut holders = Vec::new();
         let object = match InputOp::from_code(code).map(InputOp::class) {
             Some(ObjectClass::Lock) => {
-                let (region, offset) = self.memory.object(address);
-                match self.sync.lock(region, offset) {
+                let area = self.memory.area(address);
+                match self.sync.lock(area.region, address - area.base) {
                     Some(lock) => {
                         let others =
                             lock.holders().filter(|holding| u64::from(holding.thread) != thread || code == op::ACQUIRE);

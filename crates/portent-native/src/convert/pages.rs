@@ -220,7 +220,12 @@ impl Pages {
     /// Variables before `address` may have reached up to it: forgets which they were.
     pub(super) fn forget_before(&mut self, address: u64, reach: u64) {
         let start = address.saturating_sub(reach);
-        self.each(start, address - start, |page, from, to| {
+        self.forget(start, address - start);
+    }
+
+    /// Forgets which variables begin here.
+    pub(super) fn forget(&mut self, address: u64, size: u64) {
+        self.each(address, size, |page, from, to| {
             page.tags[from / 4..to.div_ceil(4)].fill(0);
             if let Some(odd) = &mut page.odd {
                 odd[from..to].fill(Slot::default());

@@ -5,7 +5,7 @@
 //! anew at the same address (a semaphore that is initialised again) becomes a new object.
 
 use super::context::EventContext;
-use super::locks::Lock;
+use super::locks::{Holding, Lock};
 use super::oddities::Oddity;
 use portent_trace::{Apart, InputOp, Names, Object, ObjectClass, ObjectName, Problem};
 use rustc_hash::FxHashMap;
@@ -51,6 +51,9 @@ struct Thread {
 pub(super) struct Sync {
     index: FxHashMap<Key, usize>,
     locks: Vec<Lock>,
+    /// Region and place of each lock, and which of them somebody holds.
+    places: Vec<(u32, u64)>,
+    held: Vec<usize>,
     conditions: Vec<u32>,
     semaphores: Vec<Semaphore>,
     barriers: Vec<Barrier>,
@@ -62,6 +65,11 @@ impl Sync {
     /// The lock at a place, if an event was there before.
     pub(super) fn lock(&self, region: u32, offset: u64) -> Option<&Lock> {
         self.index.get(&(ObjectClass::Lock, region, offset)).map(|&at| &self.locks[at])
+    }
+    /// Who holds a lock in a region, and where that is.
+    pub(super) fn held_in(&self, region: u32) -> impl Iterator<Item = (Holding, u64)> + '_ {
+        let inside = self.held.iter().filter(move |&&at| self.places[at].0 == region);
+        inside.flat_map(move |&at| self.locks[at].holders().map(move |holding| (holding, self.places[at].1)))
     }
     /// Whether an object is known, so that it needs no name.
     pub(super) fn knows(&self, key: Key) -> bool {
@@ -75,6 +83,7 @@ impl Sync {
         let at = match class {
             ObjectClass::Lock => {
                 self.locks.push(Lock::new(id));
+                self.places.push((key.1, key.2));
                 self.locks.len()
             }
             ObjectClass::Condition => {
@@ -117,7 +126,21 @@ impl Sync {
     ) -> Result<(InputOp, u32, Option<i64>), Problem> {
         let at = self.index[&key];
         let (op, object) = match key.0 {
-            ObjectClass::Lock => self.locks[at].step(op, context)?,
+            ObjectClass::Lock => {
+                let lock = &mut self.locks[at];
+                let was_held = lock.is_held();
+                let step = lock.step(op, context)?;
+                match (was_held, lock.is_held()) {
+                    (false, true) => self.held.push(at),
+                    // Most often one of the last that were taken.
+                    (true, false) => {
+                        let found = self.held.iter().rposition(|&held| held == at);
+                        found.map(|found| self.held.swap_remove(found));
+                    }
+                    _ => {}
+                }
+                step
+            }
             ObjectClass::Condition => {
                 let condition = self.conditions[at];
                 let asleep = &mut self.thread(context.thread).asleep_on;

@@ -10,7 +10,7 @@ use crate::run::log_file::LogFile;
 use crate::run::output::Streams;
 use crate::symbols;
 use portent_explore::{
-    self as explore, Crash, EventSink, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
+    self as explore, EventSink, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
 };
 use portent_runtime::log::{diverged, message};
 use portent_runtime::plan::{self, goal, policy};
@@ -104,6 +104,9 @@ impl NativeProgram {
             Policy::Random => policy::RANDOM,
             Policy::Pct => policy::PCT,
         };
+        if plan.policy != Policy::Stay {
+            low.seed = plan.seed;
+        }
         low.trap = self.trap;
         if let Some(schedule) = plan.schedule {
             let number = |thread: &u32| u64::from(*thread);
@@ -146,7 +149,7 @@ impl Finished<'_> {
 impl Recorded {
     /// How the run ended, in the terms of all front ends.
     fn outcome(&self, ended: &Ended) -> Outcome {
-        let Converted { survey, symbols, names, deadlock, .. } = &self.converted;
+        let Converted { survey, symbols, names, deadlock, misdeeds, .. } = &self.converted;
         let place = |pc: u64| symbols.place(pc).text;
         let assertion = survey.messages.iter().find(|said| said.kind == message::ASSERTION);
         let at_goal = |one: &AtGoal| explore::AtGoal {
@@ -170,16 +173,12 @@ impl Recorded {
             end: self.recording.end,
             timed_out: ended.timed_out,
             assertion: assertion.map(|said| said.text.clone()),
-            crash: survey.fatal.map(|fatal| Crash {
-                signal: fatal.signal as i32,
-                place: place(fatal.pc),
-                thread: None,
-                address: None,
-            }),
+            crash: misdeeds.crash.clone(),
+            thrown: misdeeds.thrown.clone(),
             deadlock: deadlock.as_ref().map(|all| all.iter().map(Waiting::stuck).collect()),
             at_goal: survey.goal.as_ref().map(|all| all.iter().map(at_goal).collect()),
             not_followed: survey.diverged.map(not_followed),
-            faults: Vec::new(),
+            faults: misdeeds.faults.clone(),
             output: ended.output.clone(),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::asking::rotate_to_least;
 use crate::bug::{Form, Place};
-use crate::finding::Finding;
+use crate::finding::{Finding, id};
 use portent_trace::Trace;
 use std::collections::HashSet;
 
@@ -28,23 +28,9 @@ pub(crate) fn name_findings(trace: &Trace, findings: &mut [Finding]) {
             _ => {}
         }
         texts.extend(finding.bug.violated().map(|violated| violated.name.clone()));
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        for text in std::iter::once(finding.bug.form().name()).chain(texts.iter().map(String::as_str)) {
-            for byte in text.bytes().chain([0x1e]) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            }
-        }
-        let digits = format!("{hash:016x}");
-        let mut id =
-            (6..=16).map(|n| format!("{}-{}", finding.kind().name(), &digits[..n])).find(|id| !taken.contains(id));
-        // Sixteen digits taken: locations that look the same in text.
-        for again in 2.. {
-            if id.is_some() {
-                break;
-            }
-            id = Some(format!("{}-{digits}-{again}", finding.kind().name())).filter(|id| !taken.contains(id));
-        }
-        finding.id = id.unwrap_or_default();
+        let form = finding.bug.form().name();
+        let texts = std::iter::once(form).chain(texts.iter().map(String::as_str));
+        finding.id = id(finding.kind(), texts, |id| taken.contains(id));
         taken.insert(finding.id.clone());
     }
 }

@@ -9,6 +9,7 @@
 
 mod atomicity;
 mod deadlock;
+mod failure;
 mod nondeterminism;
 mod property;
 mod race;
@@ -16,6 +17,7 @@ mod shape;
 
 pub use atomicity::Pattern;
 pub use deadlock::Deadlock;
+pub use failure::{Deciding, Failure, StackFrame};
 pub use nondeterminism::Nondeterminism;
 pub use property::{PropertyTold, PropertyVerdict, Violated};
 pub(crate) use race::{key as race_key, places as race_places};
@@ -65,6 +67,7 @@ impl Form {
             Form::Atomicity => &atomicity::WORDS,
             Form::Nondeterminism => &nondeterminism::WORDS,
             Form::Property => &property::WORDS,
+            Form::Failure(harm) => failure::words(harm),
         }
     }
 }
@@ -166,6 +169,8 @@ pub enum Bug {
         /// The property, and how.
         violated: Violated,
     },
+    /// What a run did that nobody wants.
+    Failure(Box<Failure>),
 }
 
 /// The places of a bug, borrowed as the bug is.
@@ -181,6 +186,8 @@ macro_rules! places {
                 | Nondeterminism::FinalValue { end: read, writer, challenger, .. },
             ) => vec![read, writer, challenger],
             Bug::Property { at, .. } => vec![at],
+            // Boxed, and so not borrowed as the others are.
+            Bug::Failure(_) => Vec::new(),
         }
     };
 }
@@ -194,6 +201,7 @@ impl Bug {
             Bug::Atomicity { .. } => BugKind::Atomicity,
             Bug::Nondeterminism(_) => BugKind::Nondeterminism,
             Bug::Property { .. } => BugKind::Property,
+            Bug::Failure(_) => BugKind::Failure,
         }
     }
 
@@ -206,17 +214,24 @@ impl Bug {
             Bug::Atomicity { .. } => Form::Atomicity,
             Bug::Nondeterminism(_) => Form::Nondeterminism,
             Bug::Property { .. } => Form::Property,
+            Bug::Failure(failed) => Form::Failure(failed.harm),
         }
     }
 
     /// Its events, in the order of the reports.
     pub fn places(&self) -> Vec<&Place> {
-        places!(self)
+        match self {
+            Bug::Failure(failed) => std::iter::once(&failed.at).chain(&failed.others).collect(),
+            other => places!(other),
+        }
     }
 
     /// The same, to change them.
     pub(crate) fn places_mut(&mut self) -> Vec<&mut Place> {
-        places!(self)
+        match self {
+            Bug::Failure(failed) => std::iter::once(&mut failed.at).chain(&mut failed.others).collect(),
+            other => places!(other),
+        }
     }
 
     /// What a schedule must reach to show it; `None` if no goal says that.
@@ -236,7 +251,7 @@ impl Bug {
             Bug::Nondeterminism(Nondeterminism::FinalValue { variable, challenger, .. }) => {
                 Goal::FinalValue { variable: *variable, challenger: challenger.kernel? }
             }
-            Bug::Property { .. } => return None,
+            Bug::Property { .. } | Bug::Failure(_) => return None,
         })
     }
 
@@ -254,6 +269,14 @@ impl Bug {
             Bug::Nondeterminism(Nondeterminism::Read { shape, .. }) => Some(*shape),
             // Every write has happened by the end.
             Bug::Nondeterminism(Nondeterminism::FinalValue { .. }) => Some(WitnessType::Overwritten),
+            _ => None,
+        }
+    }
+
+    /// The failure, where it is one.
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Bug::Failure(failed) => Some(failed),
             _ => None,
         }
     }

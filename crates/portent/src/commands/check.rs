@@ -18,6 +18,7 @@ use portent_order::Model;
 use portent_predict::BugKind;
 use portent_report::{Extras, Report, Settings, json};
 use portent_trace::{Progress, TraceError};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -40,9 +41,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         let text = format!("{why}: {} not replayed{advice}", counted(exploration.not_replayed as u64, "finding"));
         terminal::message("warning", &text);
     }
-    terminal::message("checked", &format!("in {:.1} s", started.elapsed().as_secs_f64()));
-    let status = reports::status(&report, !exploration.errors.is_empty(), args.search.strict);
-    Ok(if exploration.failed { ExitCode::Findings } else { status })
+    let runs = counted(exploration.runs, "run");
+    terminal::message("checked", &format!("{runs} in {:.1} s", started.elapsed().as_secs_f64()));
+    Ok(reports::status(&report, !exploration.errors.is_empty(), args.search.strict))
 }
 
 /// Explores a program, shows how that goes on, and leaves its runs at `path` and beside it; what there is to report.
@@ -56,14 +57,42 @@ pub(crate) fn check(
     let kinds = &options.search.kinds;
     let settings =
         Settings { input: words, kinds: kinds.clone(), sources: reports::sources(sources, path), replay: None };
-    let mut screen = Screen { path, kinds, bar: None, failed: Vec::new(), ended_by: Vec::new() };
+    let mut screen = Screen { path, kinds, bar: None, ended_by: Vec::new() };
     let mut exploration = portent_explore::explore(program, options, &INTERRUPTED, &mut screen)?;
     let mut report = Report::new(settings);
-    for examined in exploration.examined.drain(..) {
+    keep_failures(&exploration, kinds, path)?;
+    for examined in exploration.failures.drain(..).chain(exploration.examined.drain(..)) {
         let path = path_of(path, examined.run);
         add(&mut report, examined, &path);
     }
     Ok((report, exploration))
+}
+
+/// Leaves the failures with the findings of the runs that they can be replayed from.
+fn keep_failures(exploration: &Exploration, kinds: &[BugKind], path: &Path) -> Result<(), Failure> {
+    let runs: BTreeSet<RunId> = exploration.failures.iter().map(|examined| examined.run).collect();
+    for run in runs {
+        let of_run = exploration.failures.iter().chain(&exploration.examined).filter(|examined| examined.run == run);
+        save_findings(&path_of(path, run), kinds, of_run)?;
+    }
+    Ok(())
+}
+
+/// Leaves findings beside the trace that they can be replayed from.
+fn save_findings<'a>(
+    path: &Path,
+    kinds: &[BugKind],
+    examined: impl IntoIterator<Item = &'a Examined>,
+) -> Result<(), Error> {
+    let mut report = Report::new(Settings { kinds: kinds.to_vec(), ..Settings::default() });
+    for examined in examined {
+        add(&mut report, examined.clone(), path);
+    }
+    let text = json::document(&report).map_err(|error| TraceError::whole(std::io::Error::from(error)))?;
+    let path = reports::findings_beside(path);
+    std::fs::write(&path, text).map_err(|error| {
+        Error::refused(format!("{}: {error}", path.display()), "findings are left beside the trace: see --output")
+    })
 }
 
 /// Where the run of a program is left, unless said otherwise.
@@ -84,6 +113,7 @@ fn options(args: &CheckArgs) -> Result<Options, Failure> {
         runs: args.runs.get(),
         rounds: args.rounds.get(),
         times: args.times,
+        neighbours: args.tries,
         budget: search.budget.unwrap_or(Options::BUDGET),
         timeout: Duration::from_secs_f64(args.timeout),
         search,
@@ -130,18 +160,13 @@ struct Screen<'a> {
     path: &'a Path,
     kinds: &'a [BugKind],
     bar: Option<Bar>,
-    /// How recorded runs failed by themselves; told when all have been recorded.
-    failed: Vec<String>,
     /// Signals by which somebody ended them.
     ended_by: Vec<i32>,
 }
 
 impl Screen<'_> {
-    /// Says how the recorded runs themselves went wrong.
-    fn tell_failures(&mut self) {
-        for failed in self.failed.drain(..) {
-            terminal::message("observed", &format!("the recorded run failed: {failed}"));
-        }
+    /// Says by what the recorded runs were ended.
+    fn tell_interruptions(&mut self) {
         for signal in self.ended_by.drain(..) {
             let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
             let text = format!("{name} ended the recorded run; what it did until then is examined");
@@ -165,12 +190,11 @@ impl Observer for Screen<'_> {
     fn see(&mut self, event: Event<'_>) {
         match event {
             Event::RunRecorded { recorded, .. } => {
-                self.failed.extend(recorded.outcome.failures());
                 self.ended_by.extend(recorded.outcome.interrupted_by());
             }
             Event::Predicting { run, model, done, total } => {
                 if self.bar.is_none() {
-                    self.tell_failures();
+                    self.tell_interruptions();
                     // Until now Ctrl-C has been for the program that is recorded.
                     interrupt::listen();
                 }
@@ -186,7 +210,13 @@ impl Observer for Screen<'_> {
             Event::Replaying { done, total, .. } => {
                 self.progress(|| "replaying".into(), Unit::Findings, done, total);
             }
-            Event::Replayed { .. } => self.bar = None,
+            Event::Trying { done, total, .. } => {
+                self.progress(|| "trying other schedules".into(), Unit::Runs, done, total);
+            }
+            Event::Settling { done, total } if done < total => {
+                self.progress(|| "shortening schedules".into(), Unit::Findings, done, total);
+            }
+            Event::Replayed { .. } | Event::Tried { .. } | Event::Settling { .. } => self.bar = None,
             _ => {}
         }
     }
@@ -194,12 +224,6 @@ impl Observer for Screen<'_> {
     fn keep(&mut self, run: &Run, examined: &Examined) -> Result<(), Error> {
         let path = path_of(self.path, examined.run);
         run.save(&path)?;
-        let mut report = Report::new(Settings { kinds: self.kinds.to_vec(), ..Settings::default() });
-        add(&mut report, examined.clone(), &path);
-        let text = json::document(&report).map_err(|error| TraceError::whole(std::io::Error::from(error)))?;
-        let path = reports::findings_beside(&path);
-        std::fs::write(&path, text).map_err(|error| {
-            Error::refused(format!("{}: {error}", path.display()), "findings are left beside the trace: see --output")
-        })
+        save_findings(&path, self.kinds, [examined])
     }
 }

@@ -17,7 +17,7 @@ use portent_native::run::launch::Invocation;
 use portent_predict::BugKind;
 use portent_report::text::{self, Look};
 use portent_report::words::wrapped;
-use portent_report::{Report, Story, Tsan, html};
+use portent_report::{Report, Story, Tsan, Verdict, html};
 use portent_trace::TraceError;
 use programs::{Bug, PROGRAMS, Program};
 use std::path::Path;
@@ -148,8 +148,10 @@ fn checked(binary: &str, spec: Option<&str>) -> Result<(Report, bool), Failure> 
         Options { properties: spec.map(|spec| Properties::read(Path::new(spec))).transpose()?, ..Options::default() };
     options.search.jobs = std::thread::available_parallelism().map_or(1, usize::from);
     options.search.kinds = BugKind::ALL.into_iter().chain(spec.map(|_| BugKind::Property)).collect();
-    let (report, exploration) = check::check(&program, &options, &check::beside(&program), binary.to_owned(), &[])?;
-    Ok((report, exploration.failed))
+    let (report, _) = check::check(&program, &options, &check::beside(&program), binary.to_owned(), &[])?;
+    let failed =
+        report.stories.iter().any(|story| story.verdict == Verdict::Observed && story.finding.bug.failure().is_some());
+    Ok((report, failed))
 }
 
 fn narrower(look: &Look) -> Look {

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::figures::{count, counted};
 use crate::{reports, terminal};
 use portent_explore::replay::{Findings, Replay, Script, Wanted};
-use portent_explore::{Run, Schedule, ScheduleGoal};
+use portent_explore::{Policy, Run, Schedule, ScheduleGoal};
 use portent_native::record::{NativeProgram, Recording};
 use portent_native::run::examine;
 use std::collections::BTreeMap;
@@ -31,8 +31,16 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         }
     }
     let limit = args.debugger.is_none().then(|| Duration::from_secs_f64(args.timeout));
-    let script =
-        Script { program: &program, original: &original, schedule, wanted, limit, silent: args.times.get() > 1 };
+    let script = Script {
+        program: &program,
+        original: &original,
+        schedule,
+        wanted,
+        policy: Policy::Stay,
+        seed: 0,
+        limit,
+        silent: args.times.get() > 1,
+    };
     let mut tally = Tally::default();
     for _ in 0..args.times.get() {
         tally.add(script.run()?);

@@ -490,6 +490,7 @@ impl Execution<'_> {
                 Some(i) => ensure(self.when[i] == self.executed.checked_sub(1), "the violation is not the last event"),
                 None => ensure(self.executed == self.input.events.len(), "the run is not complete"),
             },
+            BugKind::Failure => Err("failures are seen, not predicted".into()),
         }
     }
 

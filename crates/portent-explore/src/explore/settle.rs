@@ -1,0 +1,277 @@
+//! What runs showed becomes findings: each failure once, run again with ever shorter schedules, and explained.
+
+use super::cases::{Case, Shortest, Tried, shorten};
+use super::decisive::decisive;
+use super::printed::Difference;
+use super::{Answer, Event, Examined, Explorer, Replayed, Subject};
+use crate::error::Error;
+use crate::failure::Failed;
+use crate::outcome::Moment;
+use crate::program::Plan;
+use crate::run::Run;
+use crate::said;
+use crate::schedule::Schedule;
+use portent_order::Model;
+use portent_predict::{
+    Bug, Deadlock, Evidence, Failure, Finding, Flags, Harm, Place, Prediction, Role, StackFrame, Step, Witness,
+};
+use portent_trace::{EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Runs that making one schedule shorter may take.
+const TRIES: u32 = 40;
+/// And so long, at most.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Only the first failures are worth that; others are only made sure of.
+const SHORTENED: usize = 6;
+
+impl Explorer<'_> {
+    /// Looks at a run for failures, and for what it printed.
+    pub(super) fn watch(&mut self, run: &Run, like: &Arc<Subject>, observed: bool) {
+        let failures = self.failures_of(run);
+        if failures.is_empty() && self.passed.is_none() && !observed && self.has_failed_at_first() {
+            self.passed = Some(run.clone());
+        }
+        for failed in failures {
+            self.cases.add(run, failed, like, observed);
+        }
+    }
+
+    fn has_failed_at_first(&self) -> bool {
+        self.first.as_ref().is_some_and(|first| first.run.outcome.has_failed())
+    }
+
+    /// How a run failed. Printing something else than the first run counts, where nothing else went wrong.
+    fn failures_of(&self, run: &Run) -> Vec<Failed> {
+        let failures = run.failures();
+        let first = self.first.as_ref().filter(|first| !first.run.outcome.has_failed());
+        if !failures.is_empty() || run.outcome.has_failed() {
+            return failures;
+        }
+        let difference = first.and_then(|first| Difference::between(&first.run.outcome.output, &run.outcome.output));
+        difference
+            .map(|difference| Failed::printed(difference.sentence(), difference.shape(), run))
+            .into_iter()
+            .collect()
+    }
+
+    /// Makes findings of all failures.
+    pub(super) fn settle(&mut self) -> Result<(), Error> {
+        let cases: Vec<Case<Subject>> = self.cases.take();
+        let cases: Vec<_> = cases.into_iter().filter(|case| !self.is_told(&case.failed)).collect();
+        let total = cases.len() as u64;
+        let mut ids = HashSet::new();
+        for (at, case) in cases.into_iter().enumerate() {
+            self.observer.see(Event::Settling { done: at as u64, total });
+            let tries = if at < SHORTENED { TRIES } else { 1 };
+            if let Some(examined) = self.settle_one(case, tries, &mut ids)? {
+                self.observer.see(Event::RunExamined { examined: &examined });
+                self.exploration.failures.push(examined);
+            }
+        }
+        self.observer.see(Event::Settling { done: total, total });
+        Ok(())
+    }
+
+    /// Whether a deadlock that a run came to is one that was predicted and shown: it is told once, by who waits for what.
+    fn is_told(&self, failed: &Failed) -> bool {
+        if failed.harm != Harm::DeadlockReached {
+            return false;
+        }
+        let places: HashSet<&str> = std::iter::once(&failed.at)
+            .chain(failed.others.iter().map(|(_, at)| at))
+            .map(|at| at.place.as_str())
+            .collect();
+        self.exploration.examined.iter().any(|examined| {
+            let names = examined.trace.names();
+            let waits_there = |place: &Place| {
+                place.location.is_some_and(|at| places.contains(names.location(at).to_string().as_str()))
+            };
+            examined.answers.iter().any(|answer| {
+                answer.prediction.findings.iter().any(|finding| {
+                    self.confirmed.contains(&finding.id)
+                        && match &finding.bug {
+                            Bug::Deadlock(Deadlock::Cycle { waits }) => waits.iter().all(waits_there),
+                            Bug::Deadlock(Deadlock::LostWakeup { waiting, .. }) => waits_there(waiting),
+                            _ => false,
+                        }
+                })
+            })
+        })
+    }
+
+    /// Makes a finding of a failure; `None` if it turns out to be none: output that differs whatever the schedule.
+    fn settle_one(
+        &mut self,
+        case: Case<Subject>,
+        tries: u32,
+        ids: &mut HashSet<String>,
+    ) -> Result<Option<Examined>, Error> {
+        // Whatever run it is like, it is best told from the first.
+        let mut like = self.first.clone().unwrap_or_else(|| Arc::clone(&case.like));
+        let identity = case.failed.identity();
+        let mut shortest = self.shorten(&case, &like, &identity, tries);
+        if shortest.is_none() && !Arc::ptr_eq(&like, &case.like) {
+            like = Arc::clone(&case.like);
+            shortest = self.shorten(&case, &like, &identity, tries);
+        }
+        if case.failed.harm == Harm::Output && shortest.as_ref().is_none_or(|found| found.schedule.steps.is_empty()) {
+            return Ok(None);
+        }
+        let mut replayed = Replayed::default();
+        let (schedule, fails, passes) = match shortest {
+            Some(Shortest { schedule, fails, passes }) => {
+                replayed.runs = 1;
+                replayed.hits = 1;
+                (schedule, Some(fails), passes)
+            }
+            None => (case.schedule.clone(), None, None),
+        };
+        while replayed.runs < self.options.times && (replayed.hits > 0 || replayed.runs == 0) && !self.out_of_time() {
+            replayed.runs += 1;
+            replayed.hits += u32::from(matches!(self.attempt(&schedule, &like, &identity), Tried::Fails(_)));
+        }
+        replayed.showed = (replayed.hits > 0).then(|| case.failed.message.clone());
+        let fails = match fails {
+            Some(run) => run,
+            // It happened once, and could not be repeated: the run it happened in is gone, unless it was the recorded one.
+            None if case.observed => case.like.run.clone(),
+            None => return Ok(None),
+        };
+        let passes = passes.or_else(|| self.some_passing());
+        let examined = self.finding(&case, &like, fails, passes.as_ref(), &schedule, replayed, ids);
+        Ok(Some(examined.map_err(|error| Error::from(error.in_input("the run that failed")))?))
+    }
+
+    fn shorten(&mut self, case: &Case<Subject>, like: &Arc<Subject>, identity: &str, tries: u32) -> Option<Shortest> {
+        let until = Instant::now() + PATIENCE.min(self.left() / 2).max(Duration::from_millis(500));
+        let mut left = tries.max(1);
+        shorten(&case.schedule, |schedule| {
+            if left == 0 || Instant::now() >= until {
+                return Tried::NoTime;
+            }
+            left -= 1;
+            self.attempt(schedule, like, identity)
+        })
+    }
+
+    /// Some run that passed.
+    fn some_passing(&self) -> Option<Run> {
+        let first = self.first.as_ref().map(|first| &first.run).filter(|run| !run.outcome.has_failed());
+        first.or(self.passed.as_ref()).cloned()
+    }
+
+    /// Runs the program once under a schedule: does it fail in the same way?
+    fn attempt(&mut self, schedule: &Schedule, like: &Arc<Subject>, identity: &str) -> Tried {
+        let limit = Some(self.options.timeout.min(self.left() + Duration::from_secs(5)));
+        let plan = Plan { schedule: Some(schedule), like: Some(&like.run), limit, silent: true, ..Plan::default() };
+        // What cannot be run again cannot be shown again, and is told as that.
+        let Ok(run) = self.program.run(&plan) else { return Tried::Other };
+        self.exploration.runs += 1;
+        let failures = self.failures_of(&run);
+        match failures.iter().any(|failed| failed.identity() == identity) {
+            true => Tried::Fails(run),
+            false if failures.is_empty() => Tried::Passes(run),
+            false => Tried::Other,
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "all of it was found out separately, and is told together")]
+    fn finding(
+        &self,
+        case: &Case<Subject>,
+        like: &Arc<Subject>,
+        mut fails: Run,
+        passes: Option<&Run>,
+        schedule: &Schedule,
+        replayed: Replayed,
+        ids: &mut HashSet<String>,
+    ) -> Result<Examined, TraceError> {
+        let identity = case.failed.identity();
+        let again = self.failures_of(&fails).into_iter().find(|failed| failed.identity() == identity);
+        let failed = again.unwrap_or_else(|| case.failed.clone());
+        let moments: Vec<(Role, Moment)> =
+            std::iter::once((Role::Failure, failed.at.clone())).chain(failed.others.iter().cloned()).collect();
+        let mut located = Vec::new();
+        for (role, moment) in &moments {
+            let location = match moment.place.is_empty() {
+                true => None,
+                false => Some(fails.names.intern_location(moment.place.as_bytes()).map_err(TraceError::whole)?),
+            };
+            located.push((*role, moment.clone(), location));
+        }
+        let trace = fails.trace(FunctionBlocks::None)?;
+        let stacks = moments.iter().map(|(_, moment)| stack(&fails, moment)).collect();
+        let mut places = located.iter().map(|(role, moment, at)| place(&fails, &trace, *role, moment, *at));
+        let at = places.next().unwrap_or_else(|| Place::nowhere(Role::Failure));
+        let others: Vec<Place> = places.collect();
+        let decisive = passes.and_then(|passes| decisive(&fails, &trace, passes, failed.at.thread));
+        // A thread that the run did not come to has no name.
+        let steps = schedule.steps.iter().filter(|(number, _)| (*number as usize) < trace.threads());
+        let witness = Witness {
+            schedule: observed_order(&trace),
+            steps: steps.map(|&(number, events)| Step { thread: ThreadId::new(number as usize), events }).collect(),
+        };
+        let id = Finding::failure_id(&identity, |id| ids.contains(id));
+        ids.insert(id.clone());
+        let finding = Finding {
+            id: id.clone(),
+            bug: Bug::Failure(Box::new(Failure {
+                harm: failed.harm,
+                message: failed.message.clone(),
+                at,
+                others,
+                stacks,
+                decisive,
+                stderr: said::tail(&fails.outcome.output.stderr, 12, 2000),
+            })),
+            evidence: if case.observed { Evidence::Observed } else { Evidence::Predicted },
+            model: None,
+            object: failed.object.clone(),
+            instances: case.times,
+            instances_exact: false,
+            flags: Flags::default(),
+            witness: Some(witness),
+            other_branch: None,
+        };
+        let prediction = Prediction { findings: vec![finding], ..Prediction::default() };
+        let replays = BTreeMap::from([(id, replayed)]);
+        let answers = vec![Answer { model: Model::Reads, prediction, replays }];
+        Ok(Examined { run: like.id, trace: Arc::new(trace), answers })
+    }
+}
+
+/// The place of a moment: the event, where there is one, at the line that the failure names.
+fn place(run: &Run, trace: &Trace, role: Role, moment: &Moment, location: Option<LocId>) -> Place {
+    match run.events.get(moment.event as usize) {
+        Some(event) => {
+            let mut place = Place::of_input(trace, role, event, moment.event);
+            place.location = location.or(place.location);
+            place
+        }
+        None => Place { location, ..Place::nowhere(role) },
+    }
+}
+
+/// The order in which a trace's own events happened.
+fn observed_order(trace: &Trace) -> portent_order::Schedule {
+    let mut order = portent_order::Schedule::default();
+    for at in 0..trace.len() {
+        order.push(trace.event(EventId::new(at)).thread);
+    }
+    order
+}
+
+/// The call stack at a moment, innermost first.
+fn stack(run: &Run, moment: &Moment) -> Vec<StackFrame> {
+    let Some(event) = run.events.get(moment.event as usize) else { return Vec::new() };
+    let location = run.names.location(event.loc);
+    vec![StackFrame {
+        function: location.function.unwrap_or_default().to_owned(),
+        file: location.file.map_or_else(|| location.to_string(), str::to_owned),
+        line: location.line,
+        user: true,
+    }]
+}

@@ -1,0 +1,300 @@
+//! How a run failed: what a person calls a bug without being taught a theory, from how the run ended, what it printed, and what
+//! it did to memory and objects that were no longer its own.
+//!
+//! Faults of memory name the cause, and come first. Of its end a run tells one thing: the most telling one.
+
+use crate::outcome::{Crash, End, Fault, FaultKind, Moment, Outcome};
+use crate::run::Run;
+use crate::said::{self, Said};
+use portent_predict::{Harm, Role};
+
+/// A failure of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// How it failed.
+    pub harm: Harm,
+    /// What there is to say about that, in a line: the program's own words where it said some.
+    pub message: String,
+    /// Where; the last thing that was recorded, if nothing better is known.
+    pub at: Moment,
+    /// What else belongs to it, with what it is to the failure.
+    pub others: Vec<(Role, Moment)>,
+    /// What it happened to, where it has a name.
+    pub object: String,
+    /// What of the message is the same whenever this fails: no addresses, and no numbers that change.
+    stable: String,
+}
+
+impl Failed {
+    /// What makes two failures of different runs the same: what fails, and where. For memory, also where it was freed.
+    pub fn identity(&self) -> String {
+        let freed = self.others.iter().find(|(role, _)| *role == Role::Ended);
+        let freed = freed.map_or("", |(_, moment)| moment.place.as_str());
+        [self.harm.name(), &self.at.place, freed, &self.stable].join("\u{1f}")
+    }
+
+    /// A run that printed something else: how, and what of that is always the same.
+    pub(crate) fn printed(message: String, stable: String, run: &Run) -> Failed {
+        let at = Moment { place: String::new(), ..run.last_event(None) };
+        Failed { harm: Harm::Output, message, at, others: Vec::new(), object: String::new(), stable }
+    }
+
+    /// Whether it is what another finding's form and place name.
+    pub fn is_at(&self, form: &str, place: &str) -> bool {
+        self.harm.name() == form && (self.at.place == place || place.is_empty())
+    }
+}
+
+impl Run {
+    /// How it failed: nothing if it did not.
+    pub fn failures(&self) -> Vec<Failed> {
+        let mut failures: Vec<Failed> = self.outcome.faults.iter().map(|fault| self.fault(fault)).collect();
+        if let Some(end) = self.failed_end() {
+            // What the C library says of a double free that was seen, and the abort that follows, is no news.
+            let freed = |failed: &Failed| matches!(failed.harm, Harm::DoubleFree | Harm::BadFree);
+            let known = matches!(end.harm, Harm::Abort) && failures.iter().any(freed);
+            failures.extend((!known).then_some(end));
+        }
+        failures
+    }
+
+    fn fault(&self, fault: &Fault) -> Failed {
+        let Fault { kind, at, object, detail, made, ended } = fault;
+        let (harm, what) = match kind {
+            FaultKind::UseAfterFree => (Harm::UseAfterFree, "is used after it was freed"),
+            FaultKind::DoubleFree => (Harm::DoubleFree, "is freed a second time"),
+            FaultKind::BadFree => (Harm::BadFree, "is freed in a way that does not fit how it was allocated"),
+            FaultKind::DestroyedInUse => (Harm::DestroyedInUse, "is destroyed while it is in use"),
+            FaultKind::UsedAfterDestroy => (Harm::DestroyedInUse, "is used after it was destroyed"),
+            FaultKind::ClosedInUse => (Harm::ClosedInUse, "is closed while it is in use"),
+        };
+        let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
+        let moments = [(Role::Made, made), (Role::Ended, ended)];
+        let others = moments.into_iter().filter_map(|(role, moment)| Some((role, moment.clone()?))).collect();
+        Failed {
+            harm,
+            message: format!("{object} {what}{detail}"),
+            at: at.clone(),
+            others,
+            object: object.clone(),
+            stable: String::new(),
+        }
+    }
+
+    /// How its end is a failure, if it is.
+    fn failed_end(&self) -> Option<Failed> {
+        let outcome = &self.outcome;
+        let last = self.last_event(None);
+        let of_end = |harm, message: String, at: Moment, stable: String| Failed {
+            harm,
+            message,
+            at,
+            others: Vec::new(),
+            object: String::new(),
+            stable,
+        };
+        if let Some(stuck) = &outcome.deadlock {
+            let moment =
+                |stuck: &crate::Stuck| Moment { place: stuck.place.clone(), ..self.last_event(Some(stuck.thread)) };
+            let mut waiting = stuck.iter().map(|stuck| (Role::Waiting, moment(stuck)));
+            let at = waiting.next().map_or(last, |(_, at)| at);
+            let message = stuck.iter().map(|stuck| stuck.sentence.as_str()).collect::<Vec<_>>().join("; ");
+            let mut places: Vec<&str> = stuck.iter().map(|stuck| stuck.place.as_str()).collect();
+            places.sort_unstable();
+            let stable = places.join(" ");
+            let others = waiting.collect();
+            return Some(Failed { others, ..of_end(Harm::DeadlockReached, message, at, stable) });
+        }
+        if outcome.timed_out {
+            let message = "the program did not end in time and was stopped".to_owned();
+            let at = Moment { place: String::new(), ..last };
+            return Some(of_end(Harm::Hang, message, at, String::new()));
+        }
+        if let Some(text) = &outcome.assertion {
+            let asserted = said::assertion_text(text);
+            let crashed = outcome.crash.as_ref().and_then(|crash| crash.thread);
+            let at = self.last_event(crashed);
+            let place = said::assertion_place(text).map(|place| self.own_place(place));
+            let at = Moment { place: place.unwrap_or(at.place), ..at };
+            return Some(of_end(Harm::Assertion, format!("`{asserted}` does not hold"), at, asserted));
+        }
+        let said = said::said(&outcome.output.stderr);
+        match outcome.end {
+            End::Signal(_) if outcome.interrupted_by().is_some() => None,
+            End::Signal(signal) => {
+                let crash = outcome.crash.as_ref();
+                let at = self.last_event(crash.and_then(|crash| crash.thread));
+                let at = match crash {
+                    Some(crash) if !crash.place.is_empty() => Moment { place: crash.place.clone(), ..at },
+                    _ => at,
+                };
+                Some(match said {
+                    Some(Said::Exception { what }) if signal == 6 => {
+                        let kind = what.split(':').next().unwrap_or_default().to_owned();
+                        let kind = if what.contains("::") {
+                            what.split(": ").next().unwrap_or(&kind).to_owned()
+                        } else {
+                            kind
+                        };
+                        of_end(Harm::Exception, what, at, kind)
+                    }
+                    Some(Said::Panic { place, what }) => panicked(place, what, at, of_end),
+                    Some(Said::Report(text)) if signal == 6 => of_end(Harm::Abort, text, at, String::new()),
+                    _ if signal == 6 => of_end(Harm::Abort, "abort() was called".into(), at, String::new()),
+                    _ => {
+                        let message = signal_words(signal, crash);
+                        of_end(Harm::Crash, message, at, signal.to_string())
+                    }
+                })
+            }
+            End::Status(0) => None,
+            End::Status(status) => Some(match said {
+                Some(Said::Panic { place, what }) => panicked(place, what, last, of_end),
+                said => {
+                    let message = match said {
+                        Some(Said::Report(text) | Said::Exception { what: text }) => {
+                            format!("the program exits with status {status}: {text}")
+                        }
+                        _ => format!("the program exits with status {status}"),
+                    };
+                    of_end(Harm::Exit, message, last, status.to_string())
+                }
+            }),
+        }
+    }
+
+    /// The last event of a thread, or of all.
+    fn last_event(&self, thread: Option<u32>) -> Moment {
+        let is_its = |at: &usize| thread.is_none_or(|thread| self.events[*at].thread.index() as u32 == thread);
+        let at = (0..self.events.len()).rev().find(is_its);
+        let place = at.map_or_else(String::new, |at| self.names.location(self.events[at].loc).to_string());
+        let owner = at.map_or(0, |at| self.events[at].thread.index() as u32);
+        Moment { thread: thread.unwrap_or(owner), event: at.unwrap_or(0) as u32, place }
+    }
+
+    /// A place that the program itself printed, as the run's own places name the same file.
+    fn own_place(&self, printed: String) -> String {
+        let names = self.names.location_table();
+        match names.iter().find(|known| *known == printed || known.ends_with(&format!("/{printed}"))) {
+            Some(known) => known.to_owned(),
+            None => printed,
+        }
+    }
+}
+
+fn panicked(
+    place: Option<String>,
+    what: String,
+    at: Moment,
+    of_end: impl Fn(Harm, String, Moment, String) -> Failed,
+) -> Failed {
+    let place = place.unwrap_or_else(|| at.place.clone());
+    of_end(Harm::Exception, format!("panicked: {what}"), Moment { place, ..at }, String::new())
+}
+
+/// A fatal signal in words.
+fn signal_words(signal: i32, crash: Option<&Crash>) -> String {
+    let name = match signal {
+        4 => "SIGILL (illegal instruction)",
+        5 => "SIGTRAP (trap)",
+        7 => "SIGBUS (bus error)",
+        8 => "SIGFPE (arithmetic error)",
+        9 => "SIGKILL (killed from outside, perhaps for lack of memory)",
+        11 => "SIGSEGV (segmentation fault)",
+        14 => "SIGALRM (alarm)",
+        24 => "SIGXCPU (out of CPU time)",
+        25 => "SIGXFSZ (file too large)",
+        31 => "SIGSYS (bad system call)",
+        _ => "",
+    };
+    let name = if name.is_empty() { format!("signal {signal}") } else { name.to_owned() };
+    match crash.and_then(|crash| crash.address) {
+        Some(address @ 0..4096) if matches!(signal, 7 | 11) => {
+            format!("{name} at address {address:#x}: a null pointer is used")
+        }
+        Some(_) if matches!(signal, 7 | 11) => format!("{name}: a pointer that leads nowhere is used"),
+        _ => name,
+    }
+}
+
+impl Outcome {
+    /// Whether the program failed.
+    pub fn has_failed(&self) -> bool {
+        self.timed_out
+            || self.deadlock.is_some()
+            || self.assertion.is_some()
+            || !self.faults.is_empty()
+            || (self.end != End::Status(0) && self.interrupted_by().is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portent_trace::Names;
+
+    fn run(outcome: Outcome) -> Run {
+        Run { events: Vec::new(), names: Names::default(), outcome, recording: Vec::new() }
+    }
+
+    fn harms(outcome: Outcome) -> Vec<Harm> {
+        run(outcome).failures().iter().map(|failed| failed.harm).collect()
+    }
+
+    fn printing(stderr: &str, end: End) -> Outcome {
+        let mut outcome = Outcome::ended(end);
+        outcome.output.stderr = stderr.as_bytes().to_vec();
+        outcome
+    }
+
+    #[test]
+    fn a_run_that_ends_well_has_not_failed_nor_one_that_was_asked_to_end() {
+        assert_eq!(harms(Outcome::ended(End::Status(0))), []);
+        assert_eq!(harms(Outcome::ended(End::Signal(15))), []);
+        assert_eq!(harms(printing("terminate called without an active exception\n", End::Status(0))), []);
+    }
+
+    #[test]
+    fn every_other_end_is_a_failure_of_its_own_form() {
+        assert_eq!(harms(Outcome::ended(End::Status(3))), [Harm::Exit]);
+        assert_eq!(harms(Outcome::ended(End::Signal(11))), [Harm::Crash]);
+        assert_eq!(harms(Outcome::ended(End::Signal(9))), [Harm::Crash]);
+        assert_eq!(harms(Outcome::ended(End::Signal(6))), [Harm::Abort]);
+        let thrown = "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no\n";
+        assert_eq!(harms(printing(thrown, End::Signal(6))), [Harm::Exception]);
+        assert_eq!(harms(printing("thread 'main' panicked at a.rs:1:2:\nno\n", End::Status(101))), [Harm::Exception]);
+        let asserted =
+            Outcome { assertion: Some("p: a.c:1: f: Assertion `x' failed.".into()), ..Outcome::ended(End::Signal(6)) };
+        assert_eq!(harms(asserted), [Harm::Assertion]);
+        assert_eq!(harms(Outcome { timed_out: true, ..Outcome::ended(End::Signal(9)) }), [Harm::Hang]);
+        assert_eq!(
+            harms(Outcome { deadlock: Some(Vec::new()), ..Outcome::ended(End::Status(1)) }),
+            [Harm::DeadlockReached]
+        );
+    }
+
+    #[test]
+    fn an_abort_after_a_double_free_is_told_once() {
+        let at = Moment { thread: 1, event: 0, place: "a.c:3".into() };
+        let fault = Fault {
+            kind: FaultKind::DoubleFree,
+            at,
+            object: "block".into(),
+            detail: String::new(),
+            made: None,
+            ended: None,
+        };
+        let outcome = Outcome { faults: vec![fault], ..printing("free(): double free detected\n", End::Signal(6)) };
+        assert_eq!(harms(outcome), [Harm::DoubleFree]);
+    }
+
+    #[test]
+    fn failures_are_the_same_whatever_numbers_they_print() {
+        let thrown = |n: u32| {
+            let text =
+                format!("terminate called after throwing an instance of 'std::out_of_range'\n  what():  at {n}\n");
+            run(printing(&text, End::Signal(6))).failures()[0].identity()
+        };
+        assert_eq!(thrown(1), thrown(2));
+    }
+}

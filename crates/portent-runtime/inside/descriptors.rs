@@ -1,0 +1,89 @@
+//! Descriptors that one thread closes while another uses them, or before.
+//!
+//! Only `close` and the calls of [`crate::blocking`] are seen. A descriptor that is used after somebody else has closed it,
+//! and that means another file by then, is not told.
+
+use crate::entry::entry;
+use crate::log::{fault, note};
+use crate::objects::fault_told;
+use crate::real::{Ptr, Real};
+use crate::state::{self, Life, Thread};
+use crate::{blocking, record, sched, sys};
+
+/// Descriptors from here on are not looked at.
+const MOST: usize = 4096;
+/// Who closed each last, plus one. Only the holder of the token comes here.
+static mut CLOSED: [u32; MOST] = [0; MOST];
+const F_GETFD: usize = 1;
+
+/// Whether a call takes its descriptor first.
+fn takes_descriptor(call: &str) -> bool {
+    let others = ["poll", "ppoll", "select", "pselect", "system", "pause", "msgrcv", "semop", "getline", "getdelim"];
+    let streams = ["getchar", "fgetc", "getc", "sigwait", "sigwaitinfo", "sigtimedwait", "sigsuspend"];
+    !others.contains(&call) && !streams.contains(&call)
+}
+
+/// Before a call that may block.
+#[inline(always)]
+pub fn begins(me: &mut Thread, call: &str, first: usize) {
+    me.descriptor = if takes_descriptor(call) { first.wrapping_add(1) } else { 0 };
+}
+
+/// After it.
+#[inline]
+pub fn ends(me: &mut Thread, result: i32, pc: usize) {
+    let descriptor = std::mem::take(&mut me.descriptor);
+    // SAFETY: this thread's errno.
+    if result < 0 && descriptor != 0 && unsafe { *sys::__errno_location() } == sys::EBADF {
+        failed(me, descriptor - 1, pc);
+    }
+}
+
+/// A call has failed because its descriptor is none, or not open for that.
+#[cold]
+fn failed(me: &Thread, descriptor: usize, pc: usize) {
+    // SAFETY: the holder of the token; a question about the descriptor.
+    unsafe {
+        let is_open = sys::call3(sys::SYS_FCNTL, descriptor, F_GETFD, 0) >= 0;
+        let closed_by = if descriptor < MOST { CLOSED[descriptor] } else { 0 };
+        if !is_open && closed_by != 0 && closed_by != me.id + 1 {
+            fault_told(fault::CLOSED_IN_USE, descriptor, pc, closed_by, &["used after another thread closed it"]);
+        }
+    }
+}
+
+pub unsafe extern "C-unwind" fn close(descriptor: i32, pc: usize) -> i32 {
+    #[unsafe(link_section = "portent_real")]
+    static REAL: Real = Real::new(b"close\0");
+    type Close = unsafe extern "C-unwind" fn(i32) -> i32;
+    // SAFETY: the C library's function, with its own argument.
+    let real = || unsafe { std::mem::transmute::<Ptr, Close>(REAL.required())(descriptor) };
+    let Some(me) = state::enter() else { return real() };
+    blocking::closes(me, descriptor as usize, pc);
+    // SAFETY: the holder of the token looks at threads that are away.
+    let mut living = unsafe { (*sched::peek()).living() };
+    let user = living.find(|one| one.life == Life::Away && one.descriptor == descriptor as usize + 1);
+    if let Some(user) = user.filter(|user| user.id != me.id) {
+        let text = ["closed while another thread waits in a call on it"];
+        fault_told(fault::CLOSED_IN_USE, descriptor as usize, pc, user.id + 1, &text);
+    }
+    state::leave(me);
+    let result = real();
+    if result == 0
+        && let Some(me) = state::enter()
+    {
+        if let Ok(descriptor) = usize::try_from(descriptor)
+            && descriptor < MOST
+        {
+            // SAFETY: the holder of the token.
+            unsafe { CLOSED[descriptor] = me.id + 1 };
+            record::numbers(note::CLOSE, &[descriptor as u64, pc as u64]);
+        }
+        state::leave(me);
+    }
+    result
+}
+
+entry! {
+    close(1) => close;
+}
