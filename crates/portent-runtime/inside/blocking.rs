@@ -108,7 +108,7 @@ enum Does {
     Polls,
     /// Makes a connection that somebody accepts: sends, and receives what was sent before its address was listened on.
     Connects,
-    /// `close`, `shutdown`, `listen`: what others then see at the other end, they see after it. Does not block.
+    /// `shutdown`, `listen`: what others then see at the other end, they see after it. Does not block.
     Closes,
     /// Takes a signal: its number is the result.
     TakesSignal,
@@ -176,9 +176,7 @@ fn perform(
         sends(me, fd, pc);
     }
     if let Does::Closes = does {
-        if can_send(fd) {
-            sends(me, fd, pc);
-        }
+        closes(me, fd, pc);
         return at_once(me, real);
     }
     if me.signal_at == me.events {
@@ -242,6 +240,13 @@ fn perform(
 fn took(me: &mut Thread, signal: i32, pc: usize) {
     if (1..=64).contains(&signal) {
         channels::receive(me, signal as usize, pc);
+    }
+}
+
+/// Before a descriptor is closed: whoever reads at the other end sees that.
+fn closes(me: &mut Thread, fd: usize, pc: usize) {
+    if can_send(fd) {
+        sends(me, fd, pc);
     }
 }
 

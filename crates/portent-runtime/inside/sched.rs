@@ -340,8 +340,13 @@ fn look_around(me: &mut Thread) {
     if scheduler.holder == 0 {
         // Somebody is away for good, as far as we know: operations with a deadline happen when it has passed, and the
         // process may end.
-        if scheduler.following && scheduler.unchanged_for(std::ptr::null_mut()) >= 5 * LONG {
-            // The thread of the plan's step is in a system call that does not return.
+        // The thread of the plan's step is in a system call that does not return. If it sleeps there, whoever should wake it is
+        // most likely one of those who wait for it here.
+        let unchanged = scheduler.unchanged_for(std::ptr::null_mut());
+        if scheduler.following
+            && unchanged >= 3 * SUSPICION
+            && (unchanged >= 5 * LONG || scheduler.step_sleeps_in_kernel())
+        {
             scheduler.give_up();
         }
         scheduler.impatient = scheduler.unchanged_for(std::ptr::null_mut()) >= SUSPICION / 2;

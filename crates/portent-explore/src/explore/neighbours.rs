@@ -124,7 +124,8 @@ fn may_go_on(next: &InputEvent, owner: usize, held: &HashMap<u32, usize>) -> boo
         InputOp::Acquire | InputOp::AcquireShared | InputOp::AcquireAll => {
             held.get(&next.object).is_none_or(|holder| *holder == owner)
         }
-        InputOp::Join => false,
+        // What it waits for in the system may be what only the others can do.
+        InputOp::Join | InputOp::Receive | InputOp::Branch => false,
         _ => true,
     }
 }

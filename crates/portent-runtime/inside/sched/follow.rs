@@ -77,6 +77,19 @@ impl Scheduler {
         }
     }
 
+    /// Whether the thread of the current step sleeps in a system call.
+    pub(super) fn step_sleeps_in_kernel(&self) -> bool {
+        if self.step >= self.step_count {
+            return false;
+        }
+        // SAFETY: within the plan's steps; a thread of the table, under the lock.
+        let who = unsafe {
+            let id = (*self.steps.add(self.step))[0];
+            &*thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32)
+        };
+        who.life == Life::Away && process::sleeps_in_kernel(who.tid)
+    }
+
     pub(super) fn diverge(&mut self, why: u64, left: u64) -> Option<Option<u32>> {
         // SAFETY: within the plan's steps; thread numbers were bounded.
         let (id, pending) = unsafe {
