@@ -259,7 +259,11 @@ fn other_output_is_the_first_observation_in_a_line_with_what_decides_it() {
 fn a_program_that_fails_by_itself_has_failed_whatever_replays_show() {
     let trace = pool();
     let recorded = Finding { evidence: Evidence::Observed, ..finding(&trace, failure(&trace, Harm::Exit)) };
-    let report = report_on(Settings::default(), vec![recorded]);
+    let explored = Finding { evidence: Evidence::Predicted, ..recorded.clone() };
+    // Also where an explored run shows it, before or after.
+    let later = report_on(Settings::default(), vec![explored.clone(), recorded.clone()]);
+    let report = report_on(Settings::default(), vec![recorded, explored]);
+    assert_eq!((later.stories.len(), later.stories[0].verdict.name()), (1, "observed"));
     assert_eq!((report.stories[0].verdict.name(), report.has_failures()), ("observed", true));
     assert!(page(&report, &Look::default()).contains("in the recorded run, 3 of 3 replays"));
 }
