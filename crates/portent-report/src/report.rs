@@ -225,6 +225,11 @@ impl Story {
             (Verdict::Observed, Some(seen)) => format!("in the recorded run, {seen}"),
             (Verdict::Observed, None) => "in the recorded run".into(),
             (_, Some(seen)) => seen,
+            // It is not predicted that a program fails: some run did.
+            (Verdict::Unconfirmed(_), None) if self.finding.bug.failure().is_some() => {
+                format!("seen once, not in {}", counted(u64::from(runs), "replay"))
+            }
+            (_, None) if self.finding.bug.failure().is_some() => "seen once".into(),
             (Verdict::Unconfirmed(_), None) => format!("not seen in {}", counted(u64::from(runs), "replay")),
             (Verdict::Confirmed | Verdict::Predicted, None) => "predicted".into(),
         }

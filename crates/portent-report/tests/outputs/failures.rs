@@ -269,6 +269,27 @@ fn a_program_that_fails_by_itself_has_failed_whatever_replays_show() {
 }
 
 #[test]
+fn what_was_seen_once_is_a_failure_whether_or_not_it_shows_again() {
+    let trace = pool();
+    let told = |replayed: Option<Replayed>| {
+        let finding = finding(&trace, failure(&trace, Harm::Crash));
+        let replays = replayed.map(|replayed| (finding.id.clone(), replayed)).into_iter().collect();
+        let mut report = Report::new(Settings::default());
+        let prediction = Prediction { findings: vec![finding], ..Prediction::default() };
+        report.add(trace.clone(), Model::Reads, prediction, &Extras { replays, ..Extras::default() });
+        assert!(report.has_failures());
+        page(&report, &Look::default())
+    };
+    assert!(told(None).contains("   seen once\n"));
+    let diverged = Some("T2 waits for m".to_owned());
+    let text = told(Some(Replayed { runs: 3, diverged, ..Default::default() }));
+    assert!(
+        text.contains("   seen once, not in 3 replays\n") && text.contains("  not seen   T2 waits for m\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn names_and_words_of_a_program_cannot_drive_the_terminal() {
     let trace = pool();
     let mut evil = failure(&trace, Harm::UseAfterFree);
