@@ -187,6 +187,13 @@ impl Story {
     pub fn title(&self) -> &'static str {
         self.finding.bug.form().words().title
     }
+    /// The most certain first; that a program fails by itself is the surest.
+    fn rank(&self) -> u8 {
+        match self.verdict {
+            Verdict::Observed if self.finding.bug.failure().is_some() => 0,
+            _ => 1 + self.verdict.rank(),
+        }
+    }
     /// What it is, in a few words: `data race on hits`, `abort in consumer()`.
     pub fn what(&self) -> String {
         if self.finding.bug.failure().is_none() {
@@ -218,6 +225,11 @@ impl Story {
             (Verdict::Observed, Some(seen)) => format!("in the recorded run, {seen}"),
             (Verdict::Observed, None) => "in the recorded run".into(),
             (_, Some(seen)) => seen,
+            // It is not predicted that a program fails: some run did.
+            (Verdict::Unconfirmed(_), None) if self.finding.bug.failure().is_some() => {
+                format!("seen once, not in {}", counted(u64::from(runs), "replay"))
+            }
+            (_, None) if self.finding.bug.failure().is_some() => "seen once".into(),
             (Verdict::Unconfirmed(_), None) => format!("not seen in {}", counted(u64::from(runs), "replay")),
             (Verdict::Confirmed | Verdict::Predicted, None) => "predicted".into(),
         }
@@ -341,7 +353,7 @@ impl Report {
         }
         // Stable: of what is equally bad and sure, findings of earlier rounds come first, each round's in the order of the
         // trace.
-        self.stories.sort_by_key(|story| (story.level, story.finding.bug.form(), story.verdict.rank()));
+        self.stories.sort_by_key(|story| (story.level, story.finding.bug.form(), story.rank()));
     }
 
     fn tell(&mut self, trace: Arc<Trace>, findings: Vec<Finding>, extras: &Extras) {
@@ -358,7 +370,7 @@ impl Report {
         for (finding, goals) in findings.into_iter().zip(goals) {
             let story = self.story(&run, finding, goals, &racy, extras);
             match earlier.get(&story.finding.id).map(|&at| &mut self.stories[at]) {
-                Some(known) if story.verdict.rank() < known.verdict.rank() => {
+                Some(known) if story.rank() < known.rank() => {
                     let (round, tsan) = (known.round, known.tsan);
                     *known = Story { round, tsan, ..story };
                 }

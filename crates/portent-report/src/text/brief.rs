@@ -96,7 +96,7 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn prose(&mut self, words: &str) {
-        let room = self.look.width.min(Look::WIDEST).max(12);
+        let room = self.look.width.clamp(12, Look::WIDEST);
         for told in at_most(wrapped(words, room - 2), PROSE) {
             self.text.push_str(format!("  {told}").trim_end());
             self.text.push('\n');

@@ -259,9 +259,34 @@ fn other_output_is_the_first_observation_in_a_line_with_what_decides_it() {
 fn a_program_that_fails_by_itself_has_failed_whatever_replays_show() {
     let trace = pool();
     let recorded = Finding { evidence: Evidence::Observed, ..finding(&trace, failure(&trace, Harm::Exit)) };
-    let report = report_on(Settings::default(), vec![recorded]);
+    let explored = Finding { evidence: Evidence::Predicted, ..recorded.clone() };
+    // Also where an explored run shows it, before or after.
+    let later = report_on(Settings::default(), vec![explored.clone(), recorded.clone()]);
+    let report = report_on(Settings::default(), vec![recorded, explored]);
+    assert_eq!((later.stories.len(), later.stories[0].verdict.name()), (1, "observed"));
     assert_eq!((report.stories[0].verdict.name(), report.has_failures()), ("observed", true));
     assert!(page(&report, &Look::default()).contains("in the recorded run, 3 of 3 replays"));
+}
+
+#[test]
+fn what_was_seen_once_is_a_failure_whether_or_not_it_shows_again() {
+    let trace = pool();
+    let told = |replayed: Option<Replayed>| {
+        let finding = finding(&trace, failure(&trace, Harm::Crash));
+        let replays = replayed.map(|replayed| (finding.id.clone(), replayed)).into_iter().collect();
+        let mut report = Report::new(Settings::default());
+        let prediction = Prediction { findings: vec![finding], ..Prediction::default() };
+        report.add(trace.clone(), Model::Reads, prediction, &Extras { replays, ..Extras::default() });
+        assert!(report.has_failures());
+        page(&report, &Look::default())
+    };
+    assert!(told(None).contains("   seen once\n"));
+    let diverged = Some("T2 waits for m".to_owned());
+    let text = told(Some(Replayed { runs: 3, diverged, ..Default::default() }));
+    assert!(
+        text.contains("   seen once, not in 3 replays\n") && text.contains("  not seen   T2 waits for m\n"),
+        "{text}"
+    );
 }
 
 #[test]
