@@ -27,6 +27,8 @@ pub struct Outcome {
     pub faults: Vec<Fault>,
     /// What it wrote, as far as that was kept.
     pub output: Output,
+    /// What the recorder could not see or understand, in sentences: what is found in this run may be wrong because of it.
+    pub warnings: Vec<String>,
 }
 
 /// Memory or an object of the program used wrongly: seen exactly, in every run, whether or not it crashes.
@@ -172,6 +174,10 @@ pub enum WhyNotFollowed {
     },
     /// What the thread is about to do is not possible now.
     NotPossible {
+        /// What it is about to do; `None` for what is no event.
+        op: Option<InputOp>,
+        /// On what, where that has a name.
+        object: Option<String>,
         /// Where it stands.
         place: String,
     },
@@ -194,6 +200,7 @@ impl Outcome {
             not_followed: None,
             faults: Vec::new(),
             output: Output::default(),
+            warnings: Vec::new(),
         }
     }
 
@@ -213,8 +220,19 @@ impl NotFollowed {
         match why {
             WhyNotFollowed::NoThread => format!("T{thread} does not exist at step {step}"),
             WhyNotFollowed::Ended { left } => format!("T{thread} has ended, {left} events before step {step} is done"),
-            WhyNotFollowed::NotPossible { place } => {
-                format!("what T{thread} is about to do at {place} is not possible at step {step}")
+            WhyNotFollowed::NotPossible { op, object, place } => {
+                let object = object.as_deref().unwrap_or("something");
+                let doing = match op {
+                    Some(InputOp::Acquire | InputOp::AcquireAll) => format!("waits for lock {object}"),
+                    Some(InputOp::AcquireShared) => format!("waits to share lock {object}"),
+                    Some(InputOp::Join) => format!("waits for {object} to end"),
+                    Some(InputOp::Wake) => format!("waits to be notified on {object}"),
+                    Some(InputOp::SemaphoreWait) => format!("waits for a post of semaphore {object}"),
+                    Some(InputOp::Depart) => format!("waits for the others at barrier {object}"),
+                    Some(op) => format!("cannot execute {}({object})", op.text()),
+                    None => "cannot go on".to_owned(),
+                };
+                format!("at step {step} T{thread} {doing} at {place}")
             }
         }
     }

@@ -3,8 +3,9 @@
 use super::{Script, Wanted};
 use crate::outcome::{End, NotFollowed};
 use crate::run::Run;
-use portent_trace::{InputEvent, LocId, Names, ObjectClass};
+use portent_trace::{InputEvent, InputOp, LocId, Names, ObjectClass};
 use std::collections::HashMap;
+use std::fmt;
 
 impl Script<'_> {
     /// The events that the schedule asks for, as numbers of the recording's, in order; shorter if the recording has fewer.
@@ -26,45 +27,114 @@ impl Script<'_> {
     }
 
     /// Where the program did something else than in the recording, within the schedule.
-    pub(super) fn divergence(&self, run: &Run) -> Option<String> {
+    pub(super) fn divergence(&self, run: &Run) -> Option<Divergence> {
         let exact = self.wanted == Wanted::Same;
         let mut same = Same::new(&self.original.names, &run.names);
         let expected = self.expected();
-        for (at, &number) in expected.iter().enumerate() {
+        let differs = |(at, &number): (usize, &u32)| {
             let before = &self.original.events[number as usize];
-            let Some(now) = run.events.get(at) else {
-                let stopped = run.outcome.not_followed.as_ref().map(NotFollowed::sentence);
-                let next = self.original.describe(before);
-                return Some(
-                    stopped.unwrap_or_else(|| format!("after {at} events the program had ended; expected {next}")),
-                );
-            };
-            if !same.events(before, now, exact) {
-                let (before, now) = (self.original.describe_with(before, exact), run.describe_with(now, exact));
-                let why = run.outcome.not_followed.as_ref().map(|told| format!(" ({})", told.sentence()));
-                return Some(format!(
-                    "event {at}: expected {before}; the program did {now}{}",
-                    why.unwrap_or_default()
-                ));
+            !run.events.get(at).is_some_and(|now| same.events(before, now, exact))
+        };
+        let at = expected.iter().enumerate().position(differs);
+        // More than was recorded, where nothing else differs.
+        let went_on = exact && run.events.len() > expected.len() && self.original.outcome.end != End::Signal(9);
+        let event = at.or_else(|| went_on.then_some(expected.len()))?;
+        let before = expected.get(event).map(|&number| &self.original.events[number as usize]);
+        let now = run.events.get(event);
+        let step = self.step_of(event);
+        Some(Divergence {
+            event,
+            step,
+            thread: before.or(now).map_or(0, |event| event.thread.index() as u32),
+            expected: before.map(|event| self.original.did(event, exact)),
+            came: now.map(|event| run.did(event, exact)),
+            not_followed: run.outcome.not_followed.clone(),
+        })
+    }
+
+    /// The step of the schedule that an event belongs to.
+    fn step_of(&self, event: usize) -> usize {
+        let mut done = 0;
+        let ends = self.schedule.steps.iter().map(|(_, events)| {
+            done += *events as usize;
+            done
+        });
+        ends.take_while(|end| *end <= event).count()
+    }
+}
+
+/// Where a replay did something else than the run it is like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The number of the event, from 0.
+    pub event: usize,
+    /// The step of the schedule that it belongs to, from 0.
+    pub step: usize,
+    /// Whose turn it was.
+    pub thread: u32,
+    /// What the recorded run had there; `None` if it had ended.
+    pub expected: Option<Did>,
+    /// What the program did instead; `None` if it did nothing more.
+    pub came: Option<Did>,
+    /// Why the schedule could not be followed, where it could not.
+    pub not_followed: Option<NotFollowed>,
+}
+
+/// An operation of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Did {
+    /// Whose.
+    pub thread: u32,
+    /// What.
+    pub op: InputOp,
+    /// On what, if on anything.
+    pub object: Option<String>,
+    /// Where.
+    pub place: String,
+    /// What was read or written, where that is compared.
+    pub value: Option<i64>,
+    /// All of it in words.
+    pub text: String,
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Divergence { event, step, expected, came, not_followed, .. } = self;
+        match (expected, came) {
+            (Some(expected), Some(came)) => {
+                write!(f, "event {event} (step {step}): expected {}; the program did {}", expected.text, came.text)?;
             }
+            (Some(expected), None) => {
+                write!(f, "event {event} (step {step}): expected {}; the program did nothing more", expected.text)?;
+            }
+            (None, Some(came)) => write!(f, "after all {event} recorded events the program went on: {}", came.text)?,
+            (None, None) => write!(f, "event {event}")?,
         }
-        if exact && run.events.len() > expected.len() && self.original.outcome.end != End::Signal(9) {
-            let more = &run.events[expected.len()];
-            return Some(format!(
-                "after all {} recorded events the program went on: {}",
-                expected.len(),
-                run.describe(more)
-            ));
+        match not_followed {
+            Some(why) => write!(f, " ({})", why.sentence()),
+            None => Ok(()),
         }
-        None
     }
 }
 
 impl Run {
+    /// An event in words, with its value if that matters.
     pub(super) fn describe_with(&self, event: &InputEvent, value: bool) -> String {
         match event.value {
             Some(known) if value => format!("{} with value {known}", self.describe(event)),
             _ => self.describe(event),
+        }
+    }
+
+    fn did(&self, event: &InputEvent, exact: bool) -> Did {
+        let class = event.op.class();
+        Did {
+            thread: event.thread.index() as u32,
+            op: event.op,
+            object: (class != ObjectClass::None).then(|| self.names.name(class, event.object).to_string()),
+            place: self.names.location(event.loc).to_string(),
+            value: event.value.filter(|_| exact),
+            text: self.describe_with(event, exact),
         }
     }
 }

@@ -19,6 +19,7 @@ mod finding;
 mod seen;
 mod wanted;
 
+pub use compare::{Did, Divergence};
 pub use finding::{Finding, Findings};
 pub use wanted::Wanted;
 
@@ -60,6 +61,8 @@ pub struct Replay {
     pub evidence: Vec<String>,
     /// Where the program did something else than the schedule says.
     pub diverged: Option<String>,
+    /// The same as data.
+    pub divergence: Option<Divergence>,
     /// How the program failed, if it did and the recorded run did not fail so.
     pub failed: Option<String>,
     /// The run, which can be examined like any other.
@@ -83,8 +86,9 @@ impl Script<'_> {
         let failures = run.failures();
         let failed = failures.iter().find(|failed| !before.contains(&failed.identity()));
         let failed = failed.map(|failed| format!("{}: {}", Form::Failure(failed.harm).words().title, failed.message));
-        let diverged = self.divergence(&run);
-        let mut replay = Replay { hit: false, evidence: Vec::new(), diverged, failed, run };
+        let divergence = self.divergence(&run);
+        let diverged = divergence.as_ref().map(Divergence::to_string);
+        let mut replay = Replay { hit: false, evidence: Vec::new(), diverged, divergence, failed, run };
         (replay.hit, replay.evidence) = self.seen(&replay);
         Ok(replay)
     }

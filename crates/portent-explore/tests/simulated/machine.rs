@@ -279,7 +279,7 @@ impl<'a> Machine<'a> {
                         self.step(number);
                         continue;
                     }
-                    WhyNotFollowed::NotPossible { place: format!("sim.c:{line}") }
+                    WhyNotFollowed::NotPossible { op: None, object: None, place: format!("sim.c:{line}") }
                 } else {
                     WhyNotFollowed::Ended { left: events - done }
                 };

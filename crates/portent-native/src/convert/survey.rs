@@ -114,6 +114,35 @@ pub struct Diverged {
     pub pc: u64,
 }
 
+/// What the runtime does not understand of the libraries that compilers of OpenMP use.
+const OPENMP: &str = "OpenMP: barriers, critical sections and tasks are not understood; races between threads of a team may \
+    be false, and every parallel region takes long";
+
+impl Survey {
+    /// What could not be seen or understood, in sentences, each once.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut told: Vec<String> = Vec::new();
+        for message in self.messages.iter().filter(|message| message.kind == log::message::WARNING) {
+            if !told.contains(&message.text) {
+                told.push(message.text.clone());
+            }
+        }
+        told
+    }
+
+    /// Says what follows from what was loaded.
+    fn look_at_modules(&mut self) {
+        const LIBRARIES: [&str; 3] = ["libgomp.so", "libomp.so", "libiomp5.so"];
+        let is_openmp = |path: &str| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            LIBRARIES.iter().any(|library| name.starts_with(library))
+        };
+        if self.threads.len() > 1 && self.modules.iter().any(|module| is_openmp(&module.path)) {
+            self.messages.push(Message { kind: log::message::WARNING, thread: 0, pc: 0, text: OPENMP.to_owned() });
+        }
+    }
+}
+
 /// The numbers of a note; those it should have and has not are zero.
 pub(super) fn numbers<const N: usize>(payload: &[u8]) -> [u64; N] {
     let mut numbers = [0; N];
@@ -165,6 +194,7 @@ impl Survey {
             }
             survey.bytes = scanner.offset() as u64;
         }
+        survey.look_at_modules();
         survey
     }
 

@@ -161,13 +161,21 @@ impl Recorded {
             place: place(one.pc),
             enabled: one.enabled,
         };
+        let not_possible = |told: &Diverged| {
+            let op = u16::try_from(told.pending).ok().and_then(InputOp::from_code);
+            let object = match op {
+                Some(InputOp::Join) => Some(format!("T{}", told.address)),
+                _ => symbols.object(told.address).map(|datum| names.describe(&datum.name())),
+            };
+            WhyNotFollowed::NotPossible { op, object, place: place(told.pc) }
+        };
         let not_followed = |told: Diverged| NotFollowed {
             step: told.step,
             thread: told.thread as u32,
             why: match told.why {
                 diverged::NO_THREAD => WhyNotFollowed::NoThread,
                 diverged::ENDED => WhyNotFollowed::Ended { left: told.left },
-                _ => WhyNotFollowed::NotPossible { place: place(told.pc) },
+                _ => not_possible(&told),
             },
         };
         Outcome {
@@ -181,6 +189,7 @@ impl Recorded {
             not_followed: survey.diverged.map(not_followed),
             faults: misdeeds.faults.clone(),
             output: ended.output.clone(),
+            warnings: survey.warnings(),
         }
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn check(
 ) -> Result<(Report, Exploration), Failure> {
     let kinds = &options.search.kinds;
     let settings = Settings { kinds: kinds.clone(), ..settings };
-    let mut screen = Screen { path, kinds, bar: None, ended_by: Vec::new() };
+    let mut screen = Screen { path, kinds, bar: None, ended_by: Vec::new(), warnings: Vec::new() };
     let mut exploration = portent_explore::explore(program, options, &INTERRUPTED, &mut screen)?;
     let mut report = Report::new(settings);
     keep_failures(&exploration, kinds, path)?;
@@ -161,6 +161,8 @@ struct Screen<'a> {
     bar: Option<Bar>,
     /// Signals by which somebody ended them.
     ended_by: Vec<i32>,
+    /// What could not be recorded as it should be.
+    warnings: Vec<String>,
 }
 
 impl Screen<'_> {
@@ -170,6 +172,16 @@ impl Screen<'_> {
             let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
             let text = format!("{name} ended the recorded run; what it did until then is examined");
             terminal::message("interrupted", &text);
+        }
+    }
+
+    /// Says what could not be recorded as it should be, each once.
+    fn tell_warnings(&mut self, warnings: &[String]) {
+        for warning in warnings {
+            if !self.warnings.contains(warning) {
+                terminal::message("warning", warning);
+                self.warnings.push(warning.clone());
+            }
         }
     }
 
@@ -190,6 +202,7 @@ impl Observer for Screen<'_> {
         match event {
             Event::RunRecorded { recorded, .. } => {
                 self.ended_by.extend(recorded.outcome.interrupted_by());
+                self.tell_warnings(&recorded.outcome.warnings);
             }
             Event::Predicting { run, model, done, total } => {
                 if self.bar.is_none() {

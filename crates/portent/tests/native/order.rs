@@ -5,6 +5,7 @@ use portent_testing::command::{Finished, LIMIT, NOTHING, run};
 use portent_testing::parallel::each;
 use portent_testing::programs::{Builder, Program};
 use portent_testing::scratch::Scratch;
+use portent_testing::skipped;
 use std::path::Path;
 
 /// What orders main and the other thread of `order_edges`.
@@ -81,4 +82,19 @@ fn a_sleep_and_a_time_out_may_be_over_before_the_others_are_done() {
             assert!(replayed.out().starts_with("too early\n"), "{}", replayed.describe());
         }
     }
+}
+
+#[test]
+fn openmp_is_said_not_to_be_understood() {
+    if left_out("OpenMP") {
+        return;
+    }
+    let built = match build(&Program::named("special/openmp.c"), Builder::Portent) {
+        Ok(built) => built,
+        Err(why) => return skipped("OpenMP", &why),
+    };
+    let scratch = Scratch::new();
+    let finished = portent(&["record"], &built.binary, &[], &scratch);
+    assert!(finished.exited_with(0) && finished.out() == "4950\n", "{}", finished.describe());
+    assert_eq!(finished.stderr.matches("warning: OpenMP: ").count(), 1, "{}", finished.describe());
 }
