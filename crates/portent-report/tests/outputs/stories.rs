@@ -7,7 +7,8 @@ use portent_predict::{BugKind, Control, Options, predict};
 use portent_report::text::{Look, page};
 use portent_report::{Extras, Level, Report, Settings, Story, Verdict};
 use portent_testing::corpus;
-use portent_trace::Trace;
+use portent_trace::format::StdReader;
+use portent_trace::{FunctionBlocks, Trace};
 
 /// The shop, told at length.
 fn detailed_shop() -> Report {
@@ -39,7 +40,8 @@ fn the_shop_replayed_in_eighty_columns() {
 fn kinds_asked_for_by_name_are_failures() {
     let levels = |asked: Vec<BugKind>, atomic: bool, std: &str| {
         let options = Options::default();
-        let trace = Trace::from_std(std).unwrap();
+        let mut source = StdReader::new(std.as_bytes());
+        let trace = Trace::from_input_watched(&mut source, FunctionBlocks::BelowRoots, |_| {}).unwrap();
         let found = predict(&trace, &options, &Control::default());
         let mut report = Report::new(Settings { asked, atomic, ..Settings::default() });
         report.add(trace.into(), Model::Reads, found, &Extras::default());
@@ -52,6 +54,13 @@ fn kinds_asked_for_by_name_are_failures() {
     assert_eq!(levels(Vec::new(), false, &shop()), marked, "the block is marked in the source");
     let asked = levels(vec![BugKind::Nondeterminism], false, &shop());
     assert_eq!(asked, ["race failure", "deadlock failure", "atomicity failure", "nondeterminism failure"]);
+    // A function that is taken for a block is declared by nobody, unless it is named.
+    let function = "A|call(run)|1\nA|call(add)|2\nA|acq(m)|3\nA|r(n)|4|0\nA|rel(m)|5\nA|acq(m)|6\nA|w(n)|7|1\nA|rel(m)|8\n\
+                    A|ret(add)|9\nA|ret(run)|10\nB|acq(m)|11\nB|w(n)|12|5\nB|rel(m)|13\n";
+    let atomicity = |asked, atomic| levels(asked, atomic, function).into_iter().find(|told| told.starts_with("atom"));
+    assert_eq!(atomicity(Vec::new(), false).as_deref(), Some("atomicity observation"));
+    assert_eq!(atomicity(Vec::new(), true).as_deref(), Some("atomicity failure"));
+    assert_eq!(atomicity(vec![BugKind::Atomicity], false).as_deref(), Some("atomicity failure"));
 }
 
 #[test]
