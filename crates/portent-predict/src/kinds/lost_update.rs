@@ -13,7 +13,8 @@
 //! | a formula of the written value that has the read in it | recorded so |
 //!
 //! Where values are not recorded, only updates within one block that the trace declares count. A compare-and-swap loses
-//! nothing, so what overwrites is a plain write. What is missed: updates with an access of the variable between read and write;
+//! nothing, so what overwrites is a plain write. What is missed: a compare-and-swap that is lost, if its loop reads the variable
+//! first (in `reads` that read is kept); updates with an access of the variable between read and write;
 //! those of which each place shows one value only; and what [`SAMPLE`] and its siblings leave out, which is said.
 
 use crate::asking::Key;
