@@ -100,6 +100,9 @@ struct Update {
     write: EventId,
 }
 
+/// Thread, places, locks held throughout and at the write, and whether it is atomic.
+type ClassKey = (ThreadId, [LocId; 2], u32, u32, bool);
+
 /// Updates of one thread and variable at the same places, under the same locks.
 struct Class {
     thread: ThreadId,
@@ -211,7 +214,7 @@ impl Updates {
             let has = mine.told || at_places[&places] || counts() || in_line();
             evidence.insert((x, places), has);
         }
-        let mut classes: BTreeMap<VarId, FxHashMap<(ThreadId, [LocId; 2], u32, u32, bool), Class>> = BTreeMap::new();
+        let mut classes: BTreeMap<VarId, FxHashMap<ClassKey, Class>> = BTreeMap::new();
         for Found { x, thread, update, throughout } in found {
             let places = [update.read, update.write].map(|event| trace.event(event).loc);
             let is_atomic = trace.op(update.write).reads();
