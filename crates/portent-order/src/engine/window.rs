@@ -268,11 +268,9 @@ impl<'t> Window<'t> {
     /// The last event of a thread that has made a write and then released each lock that it held there.
     pub(crate) fn end_of_update(&self, write: Node) -> Option<Node> {
         let chain = self.chain_of[write];
-        let releases = self.open_before(chain, self.place[write]).iter().map(|&scope| self.scopes[scope].release);
+        let mut releases = self.open_before(chain, self.place[write]).iter().map(|&scope| self.scopes[scope].release);
         // What is not released here is held to the end.
-        releases
-            .fold(Some(write), |last, release| Some(last?.max(release?)))
-            .or_else(|| self.chain[chain].last().copied())
+        releases.try_fold(write, |last, release| Some(last.max(release?))).or_else(|| self.chain[chain].last().copied())
     }
 
     /// This window with an update turned into a plain write, in one step or in two: for goals that let it read anything.

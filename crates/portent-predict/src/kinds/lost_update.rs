@@ -13,7 +13,8 @@
 //! | a formula of the written value that has the read in it | recorded so |
 //!
 //! Where values are not recorded, only updates within one block that the trace declares count. A compare-and-swap loses
-//! nothing, so what overwrites is a plain write. What is missed: updates with an access of the variable between read and write;
+//! nothing, so what overwrites is a plain write. What is missed: a compare-and-swap that is lost, if its loop reads the variable
+//! first (in `reads` that read is kept); updates with an access of the variable between read and write;
 //! those of which each place shows one value only; and what [`SAMPLE`] and its siblings leave out, which is said.
 
 use crate::asking::Key;
@@ -98,6 +99,9 @@ struct Update {
     read: EventId,
     write: EventId,
 }
+
+/// Thread, places, locks held throughout and at the write, and whether it is atomic.
+type ClassKey = (ThreadId, [LocId; 2], u32, u32, bool);
 
 /// Updates of one thread and variable at the same places, under the same locks.
 struct Class {
@@ -210,7 +214,7 @@ impl Updates {
             let has = mine.told || at_places[&places] || counts() || in_line();
             evidence.insert((x, places), has);
         }
-        let mut classes: BTreeMap<VarId, FxHashMap<(ThreadId, [LocId; 2], u32, u32, bool), Class>> = BTreeMap::new();
+        let mut classes: BTreeMap<VarId, FxHashMap<ClassKey, Class>> = BTreeMap::new();
         for Found { x, thread, update, throughout } in found {
             let places = [update.read, update.write].map(|event| trace.event(event).loc);
             let is_atomic = trace.op(update.write).reads();

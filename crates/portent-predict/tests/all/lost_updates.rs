@@ -108,7 +108,7 @@ fn a_compare_and_swap_loses_nothing_but_can_be_lost() {
     let swap = |t: &str, v: i64| format!("{t}|r.sc(x)|10|{v} {t}|u.sc(x)|11|{}", v + 1);
     assert_eq!(lost(&program(&[&swap("T1", 0), &swap("T2", 1)])), [] as [[u32; 3]; 0]);
     let store = |t: &str, v: i64| format!("{t}|r.sc(x)|20|{v} {t}|w.sc(x)|20|{}", v + 5);
-    assert_eq!(lost(&program(&[&swap("T1", 0), &store("T2", 1), &swap("T1", 6)])), [[20, 11, 20]]);
+    assert_eq!(lost(&program(&["T1|u.sc(x)|11|1", &store("T2", 1), "T1|u.sc(x)|11|7"])), [[20, 11, 20]]);
 }
 
 #[test]
