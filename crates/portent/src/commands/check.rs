@@ -63,6 +63,8 @@ pub(crate) fn check(
         let path = path_of(path, examined.run);
         add(&mut report, examined, &path);
     }
+    // What is said while it works also stands in every report.
+    report.scope = screen.warnings;
     report.explored = Some(Explored { runs: exploration.runs, ..Explored::default() });
     Ok((report, exploration))
 }
