@@ -22,6 +22,8 @@ pub struct Failed {
     pub others: Vec<(Role, Moment)>,
     /// What it happened to, where it has a name.
     pub object: String,
+    /// In which of the user's functions, where that is known.
+    function: Option<String>,
     /// What of the message is the same whenever this fails: no addresses, and no numbers that change.
     stable: String,
 }
@@ -31,13 +33,16 @@ impl Failed {
     pub fn identity(&self) -> String {
         let freed = self.others.iter().find(|(role, _)| *role == Role::Ended);
         let freed = freed.map_or("", |(_, moment)| moment.place.as_str());
-        [self.harm.name(), &self.at.place, freed, &self.stable].join("\u{1f}")
+        // Lines of one function that use what was freed are one bug.
+        let at = self.function.as_ref().filter(|_| self.harm == Harm::UseAfterFree).unwrap_or(&self.at.place);
+        [self.harm.name(), at, freed, &self.stable].join("\u{1f}")
     }
 
     /// A run that printed something else: how, and what of that is always the same.
     pub(crate) fn printed(message: String, stable: String, run: &Run) -> Failed {
         let at = Moment { place: String::new(), ..run.last_own_event() };
-        Failed { harm: Harm::Output, message, at, others: Vec::new(), object: String::new(), stable }
+        let (others, object) = (Vec::new(), String::new());
+        Failed { harm: Harm::Output, message, at, others, object, function: None, stable }
     }
 
     /// Whether it is what another finding's form and place name.
@@ -57,6 +62,7 @@ impl Run {
             failures.extend((!known).then_some(end));
         }
         for failed in &mut failures {
+            failed.function = self.user_function(&failed.at);
             let moments = std::iter::once(&mut failed.at).chain(failed.others.iter_mut().map(|(_, moment)| moment));
             for moment in moments {
                 let shown = self.user_place_of(moment);
@@ -67,6 +73,13 @@ impl Run {
             }
         }
         failures
+    }
+
+    /// The innermost of the user's functions at a moment.
+    fn user_function(&self, moment: &Moment) -> Option<String> {
+        let at = Some(moment.event as usize).filter(|at| *at < self.events.len())?;
+        let frames = self.stack(at);
+        frames.into_iter().find(|frame| frame.user).map(|frame| frame.function).filter(|name| !name.is_empty())
     }
 
     /// Where a moment is in the user's own code: a line of a library's header tells nobody anything.
@@ -100,6 +113,7 @@ impl Run {
             at: at.clone(),
             others,
             object: object.clone(),
+            function: None,
             stable: String::new(),
         }
     }
@@ -114,6 +128,7 @@ impl Run {
             at,
             others: Vec::new(),
             object: String::new(),
+            function: None,
             stable,
         };
         if let Some(stuck) = &outcome.deadlock {

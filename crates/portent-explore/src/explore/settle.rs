@@ -15,7 +15,7 @@ use portent_order::Model;
 use portent_predict::{
     Bug, Deadlock, Evidence, Failure, Finding, Flags, Harm, Place, Prediction, Role, StackFrame, Step, Witness,
 };
-use portent_trace::{EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError, short_function};
+use portent_trace::{EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -276,14 +276,5 @@ fn stack(run: &Run, event: u32) -> Vec<StackFrame> {
     if event as usize >= run.events.len() {
         return Vec::new();
     }
-    let frames = run.stack(event as usize).into_iter().map(|frame| {
-        let location = run.names.location(frame.location);
-        StackFrame {
-            function: short_function(&frame.function).to_string(),
-            file: location.file.map_or_else(|| location.to_string(), str::to_owned),
-            line: location.line,
-            user: frame.user,
-        }
-    });
-    frames.collect()
+    run.stack(event as usize).iter().map(|frame| StackFrame::of(&run.names, frame)).collect()
 }
