@@ -6,7 +6,8 @@
 //!
 //! Every run is also looked at for failures ([`Run::failures`]), wanted or not: a replay that was to show something else and
 //! crashed has found a crash. So that there are enough runs to look at, each run that is examined is also tried with one switch
-//! more (`neighbours`). In the end each failure is run again with ever shorter schedules (`settle`).
+//! more (`neighbours`), and so are, as far as the number of tries goes, runs in which somebody read what nobody had read
+//! before. In the end each failure is run again with ever shorter schedules (`settle`).
 //!
 //! Of several models the first is believed. What the others, more optimistic, add is replayed as well, and kept only if a
 //! replay shows it.
@@ -28,11 +29,11 @@ use crate::replay::{self, Replay, Script};
 use crate::run::Run;
 use crate::schedule::{Schedule, ScheduleGoal};
 use cases::Cases;
-use history::History;
+use history::{History, Novelty};
 use portent_order::Model;
-use portent_predict::{Control, Finding, Prediction};
+use portent_predict::{BugKind, Control, Finding, Prediction};
 use portent_trace::{FunctionBlocks, Trace};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -78,6 +79,12 @@ impl Options {
     pub const BUDGET: Duration = Duration::from_secs(120);
     /// Neighbours of each examined run that are tried, unless said otherwise.
     pub const NEIGHBOURS: usize = 40;
+    /// So many times as often neighbours of other runs are tried.
+    const WANDERING: usize = 4;
+    /// Runs that wait for that, at most.
+    const WAITING: usize = 48;
+    /// Runs with more events are not worth it.
+    const WANDERERS: usize = 100_000;
     /// Replays with new behaviour that each examined run and model may add to the next round.
     const NEW_RUNS: usize = 8;
 }
@@ -125,11 +132,13 @@ pub fn explore(
         history: History::default(),
         confirmed: HashSet::new(),
         cases: Cases::default(),
+        waiting: VecDeque::new(),
         first: None,
         passed: None,
         exploration: Exploration::default(),
     };
     explorer.all_rounds()?;
+    explorer.wander()?;
     explorer.settle()?;
     let Explorer { mut exploration, observer, .. } = explorer;
     let partial = |answer: &Answer| answer.prediction.partial.is_some();
@@ -138,6 +147,15 @@ pub fn explore(
         is_partial.then(|| if interrupt.load(Ordering::Relaxed) { Stop::Interrupted } else { Stop::OutOfTime });
     observer.see(Event::Done { exploration: &exploration });
     Ok(exploration)
+}
+
+/// How much is looked for in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    /// All that was asked for.
+    Whole,
+    /// What is harm by itself.
+    HarmOnly,
 }
 
 /// A run that is to be examined.
@@ -160,6 +178,8 @@ struct Explorer<'a> {
     confirmed: HashSet<String>,
     /// Failures that runs showed.
     cases: Cases<Subject>,
+    /// Runs in which somebody read what nobody had read before: their neighbours are worth a try.
+    waiting: VecDeque<Run>,
     /// The first recorded run.
     first: Option<Arc<Subject>>,
     /// Some run that passed, where the first did not.
@@ -174,8 +194,8 @@ impl Explorer<'_> {
             let mut next = Vec::new();
             for subject in subjects {
                 let explore = round < self.options.rounds;
-                next.extend(self.examine(&subject, explore)?);
-                next.extend(self.neighbours(&subject, explore)?);
+                next.extend(self.examine(&subject, explore, Depth::Whole)?);
+                next.extend(self.neighbours(&subject, explore, self.options.neighbours)?);
             }
             self.observer.see(Event::RoundDone { round, new: next.len() });
             if next.is_empty() {
@@ -186,6 +206,40 @@ impl Explorer<'_> {
             subjects = (1..).zip(next).map(subject).collect::<Result<_, _>>()?;
         }
         Ok(())
+    }
+
+    /// Goes on from runs that did nothing new but read something new, as far as the number of tries allows: only what is harm
+    /// by itself is looked for there.
+    fn wander(&mut self) -> Result<(), Error> {
+        let mut left = self.options.neighbours * Options::WANDERING;
+        for number in 1.. {
+            let Some(run) = self.waiting.pop_front() else { break };
+            if left == 0 || self.out_of_time() {
+                break;
+            }
+            let subject = self.subject(RunId { round: self.options.rounds + 1, number }, run)?;
+            self.examine(&subject, false, Depth::HarmOnly)?;
+            let before = self.exploration.runs;
+            let tries = left.min(self.options.neighbours / 2);
+            self.neighbours(&subject, false, tries)?;
+            left = left.saturating_sub((self.exploration.runs - before).max(1) as usize);
+        }
+        Ok(())
+    }
+
+    /// A run that may be worth going on from: one that did something new is for the next round, if that is wanted.
+    fn consider(&mut self, run: Run, new: &mut Vec<Run>, most: usize) {
+        let novelty = self.history.novelty(&run);
+        if novelty == Novelty::None {
+            return;
+        }
+        if novelty == Novelty::Behaviour && new.len() < most {
+            self.history.runs_like(&run);
+            new.push(run);
+        } else if self.waiting.len() < Options::WAITING && run.events.len() < Options::WANDERERS {
+            self.history.runs_like(&run);
+            self.waiting.push_back(run);
+        }
     }
 
     /// The runs of the first round.
@@ -222,9 +276,9 @@ impl Explorer<'_> {
     }
 
     /// Runs that are next to one that was examined; those that did something new, if those are wanted.
-    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<Run>, Error> {
+    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool, most: usize) -> Result<Vec<Run>, Error> {
         let mut new = Vec::new();
-        let schedules = neighbours::neighbours(&subject.run, self.options.neighbours);
+        let schedules = neighbours::neighbours(&subject.run, most);
         let total = schedules.len() as u64;
         // Most of the time is for what was predicted.
         let until = Instant::now() + self.left() / 8;
@@ -239,10 +293,7 @@ impl Explorer<'_> {
             let run = self.program.run(&plan)?;
             self.exploration.runs += 1;
             self.watch(&run, subject, false);
-            if explore && new.len() < Options::NEW_RUNS && self.history.is_new(&run) {
-                self.history.runs_like(&run);
-                new.push(run);
-            }
+            self.consider(run, &mut new, if explore { Options::NEW_RUNS } else { 0 });
         }
         self.observer.see(Event::Tried { run: subject.id });
         Ok(new)
@@ -253,12 +304,21 @@ impl Explorer<'_> {
     }
 
     /// Predicts from a run and replays what was predicted; the replays that did something new, if those are wanted.
-    fn examine(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<Run>, Error> {
+    fn examine(&mut self, subject: &Arc<Subject>, explore: bool, depth: Depth) -> Result<Vec<Run>, Error> {
         self.history.runs_like(&subject.run);
         let mut new = Vec::new();
         let mut answers: Vec<Answer> = Vec::new();
-        for (at, &model) in self.options.models.iter().enumerate() {
-            let mut prediction = self.predict(subject, model)?;
+        let models = match depth {
+            Depth::Whole => self.options.models.len(),
+            Depth::HarmOnly => 1,
+        };
+        for (at, &model) in self.options.models.iter().take(models).enumerate() {
+            let mut prediction = self.predict(subject, model, depth)?;
+            if depth == Depth::HarmOnly {
+                // What was not decided there is not what the recorded run left undecided.
+                prediction.incomplete.clear();
+                prediction.may_read.clear();
+            }
             // What the optimistic models add must be shown to be told.
             let must_show = at > 0;
             if must_show {
@@ -291,11 +351,13 @@ impl Explorer<'_> {
             self.observer.keep(&subject.run, &examined)?;
         }
         self.observer.see(Event::RunExamined { examined: &examined });
-        self.exploration.examined.push(examined);
+        if has_findings || depth == Depth::Whole {
+            self.exploration.examined.push(examined);
+        }
         Ok(new)
     }
 
-    fn predict(&mut self, subject: &Subject, model: Model) -> Result<Prediction, Error> {
+    fn predict(&mut self, subject: &Subject, model: Model, depth: Depth) -> Result<Prediction, Error> {
         let bound = self.options.properties.as_ref().map(|all| all.bind(&subject.trace, &self.declared));
         let properties = match bound {
             Some(Err(wrong)) if subject.id.round == 1 => return Err(wrong),
@@ -315,7 +377,10 @@ impl Explorer<'_> {
                     observer.see(Event::Predicting { run, model, done, total });
                 }
             };
-            let options = portent_predict::Options { model, ..self.options.search.clone() };
+            let mut options = portent_predict::Options { model, ..self.options.search.clone() };
+            if depth == Depth::HarmOnly {
+                options.kinds.retain(|kind| matches!(kind, BugKind::Race | BugKind::Deadlock | BugKind::LostUpdate));
+            }
             let request =
                 Request { options: &options, properties: &properties, width: self.options.width, budget: &budget };
             let control = Control { interrupt: Some(self.interrupt), progress: Some(&progress) };
@@ -347,12 +412,7 @@ impl Explorer<'_> {
                 self.exploration.not_replayed += usize::from(!optimistic);
                 continue;
             }
-            let replayed = self.replay_one(subject, finding, |explorer, run| {
-                if new.len() < most && explorer.history.is_new(&run) {
-                    explorer.history.runs_like(&run);
-                    new.push(run);
-                }
-            })?;
+            let replayed = self.replay_one(subject, finding, |explorer, run| explorer.consider(run, new, most))?;
             told.insert(finding.id.clone(), replayed);
         }
         Ok(told)
