@@ -152,7 +152,9 @@ impl Run {
             let asserted = said::assertion_text(text);
             let crashed = outcome.crash.as_ref().and_then(|crash| crash.thread);
             let at = self.last_event(crashed);
-            let place = said::assertion_place(text).map(|place| self.own_place(place));
+            let printed = said::assertion_place(text).or_else(|| said::printed_assertion(&outcome.output.stderr));
+            let died = || outcome.crash.as_ref().map(|crash| crash.place.clone()).filter(|place| !place.is_empty());
+            let place = printed.map(|place| self.own_place(place)).or_else(died);
             let at = Moment { place: place.unwrap_or(at.place), ..at };
             return Some(of_end(Harm::Assertion, format!("`{asserted}` does not hold"), at, asserted));
         }

@@ -6,7 +6,7 @@
 //!
 //! Every run is also looked at for failures ([`Run::failures`]), wanted or not: a replay that was to show something else and
 //! crashed has found a crash. So that there are enough runs to look at, each run that is examined is also tried with one switch
-//! more (`neighbours`), and so are, as far as the number of tries goes, runs in which somebody read what nobody had read
+//! more (`neighbours`), the first also with switches at random, and so are, as far as the number of tries goes, runs in which somebody read what nobody had read
 //! before. In the end each failure is run again with ever shorter schedules (`settle`).
 //!
 //! Of several models the first is believed. What the others, more optimistic, add is replayed as well, and kept only if a
@@ -195,6 +195,9 @@ impl Explorer<'_> {
             for subject in subjects {
                 let explore = round < self.options.rounds;
                 next.extend(self.examine(&subject, explore, Depth::Whole)?);
+                if round == 1 {
+                    next.extend(self.at_random(&subject, explore)?);
+                }
                 next.extend(self.neighbours(&subject, explore, self.options.neighbours)?);
             }
             self.observer.see(Event::RoundDone { round, new: next.len() });
@@ -275,22 +278,36 @@ impl Explorer<'_> {
         self.options.timeout.min(self.left() + Duration::from_secs(1))
     }
 
+    /// Runs in which chance decides who goes on; those that did something new, if those are wanted.
+    fn at_random(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<Run>, Error> {
+        let total = self.options.neighbours as u64 / 2;
+        self.try_all(subject, explore, (1..=total).map(|seed| (Schedule::default(), Policy::Random, seed)).collect())
+    }
+
     /// Runs that are next to one that was examined; those that did something new, if those are wanted.
     fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool, most: usize) -> Result<Vec<Run>, Error> {
-        let mut new = Vec::new();
         let schedules = neighbours::neighbours(&subject.run, most);
-        let total = schedules.len() as u64;
+        self.try_all(subject, explore, schedules.into_iter().map(|schedule| (schedule, Policy::Stay, 0)).collect())
+    }
+
+    /// Runs the program in several ways, like a run, and looks at what it does.
+    fn try_all(
+        &mut self,
+        subject: &Arc<Subject>,
+        explore: bool,
+        ways: Vec<(Schedule, Policy, u64)>,
+    ) -> Result<Vec<Run>, Error> {
+        let mut new = Vec::new();
+        let total = ways.len() as u64;
         // Most of the time is for what was predicted.
         let until = Instant::now() + self.left() / 8;
-        for (done, schedule) in (0..).zip(schedules) {
+        for (done, (schedule, policy, seed)) in (0..).zip(ways) {
             self.observer.see(Event::Trying { run: subject.id, done, total });
             if self.out_of_time() || Instant::now() >= until {
                 break;
             }
-            let limit = Some(self.limit());
-            let plan =
-                Plan { schedule: Some(&schedule), like: Some(&subject.run), limit, silent: true, ..Plan::default() };
-            let run = self.program.run(&plan)?;
+            let (limit, like) = (Some(self.limit()), Some(&subject.run));
+            let run = self.program.run(&Plan { policy, seed, schedule: Some(&schedule), like, limit, silent: true })?;
             self.exploration.runs += 1;
             self.watch(&run, subject, false);
             self.consider(run, &mut new, if explore { Options::NEW_RUNS } else { 0 });
