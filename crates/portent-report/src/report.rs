@@ -210,7 +210,8 @@ impl Story {
         let mut lines: Vec<String> = Vec::new();
         for at in self.places.iter().take(telling).filter_map(place::of_spot) {
             let text = place::written(sources, &at);
-            if !text.is_empty() && !lines.contains(&text) {
+            // A place that nobody knows says nothing.
+            if !text.is_empty() && text != "?" && !lines.contains(&text) {
                 lines.push(text);
             }
         }
