@@ -89,30 +89,36 @@ impl Run {
         schedule
     }
 
-    /// What the run does, as hashes: operations of threads at places, and which of their reads saw what was written where. What is
-    /// new in another run is told by what is not among them.
-    pub(crate) fn behaviour(&self) -> (HashSet<u64>, HashSet<u64>) {
+    /// What the run does, as hashes. What is new in another run is told by what is not among them.
+    pub(crate) fn behaviour(&self) -> Behaviour {
         let mut places: HashMap<LocId, u64> = HashMap::new();
         let mut place = |at: LocId| {
             *places.entry(at).or_insert_with(|| FxBuildHasher.hash_one(self.names.location(at).to_string()))
         };
-        let (mut does, mut reads) = (HashSet::new(), HashSet::new());
+        let mut found = Behaviour::default();
+        let mut histories: HashMap<u32, u64> = HashMap::new();
         let mut writers: HashMap<u32, (u32, u64)> = HashMap::new();
         for event in &self.events {
             let (thread, at) = (event.thread.index() as u32, place(event.loc));
-            does.insert(FxBuildHasher.hash_one((thread, event.op, at)));
+            let step = FxBuildHasher.hash_one((thread, event.op, at));
+            found.does.insert(step);
+            let history = histories.entry(thread).or_default();
+            *history = FxBuildHasher.hash_one((*history, step));
             if !event.op.is_access() {
                 continue;
             }
             if !matches!(event.op, InputOp::Write(_) | InputOp::Free) {
                 let writer = writers.get(&event.object).filter(|(writer, _)| *writer != thread);
-                reads.insert(FxBuildHasher.hash_one((thread, at, writer)));
+                let read = FxBuildHasher.hash_one((thread, at, writer));
+                found.reads.insert(read);
+                *history = FxBuildHasher.hash_one((*history, read));
             }
             if !matches!(event.op, InputOp::Read(_)) {
                 writers.insert(event.object, (thread, at));
             }
         }
-        (does, reads)
+        found.histories.extend(histories.into_values());
+        found
     }
 
     /// An event in words, as far as a reader of a report needs it.
@@ -126,6 +132,17 @@ impl Run {
         let function = place.function.map(|name| format!(" in {name}")).unwrap_or_default();
         format!("{thread}: {}{object} at {place}{function}", event.op.text())
     }
+}
+
+/// What a run does, hashed; by what is rarer first.
+#[derive(Default)]
+pub(crate) struct Behaviour {
+    /// Operations of threads at places.
+    pub(crate) does: HashSet<u64>,
+    /// Which reads saw what was written where.
+    pub(crate) reads: HashSet<u64>,
+    /// Everything that a thread did and saw, from its beginning to its end.
+    pub(crate) histories: HashSet<u64>,
 }
 
 /// A sink that keeps all events, for runs that are examined at once.

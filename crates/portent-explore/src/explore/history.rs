@@ -1,6 +1,6 @@
 //! What is known from the runs so far: what they do, and what was told of them.
 
-use crate::run::Run;
+use crate::run::{Behaviour, Run};
 use portent_predict::{Bug, Finding, Nondeterminism, Place};
 use portent_trace::Trace;
 use std::collections::HashSet;
@@ -8,10 +8,8 @@ use std::collections::HashSet;
 /// What is known from the runs so far.
 #[derive(Default)]
 pub(super) struct History {
-    /// What all runs that were or will be gone on from do: operations of threads at places, hashed.
-    behaviour: HashSet<u64>,
-    /// And who read there what was written where.
-    reads: HashSet<u64>,
+    /// What all runs that were or will be gone on from do.
+    known: Behaviour,
     /// Ids of findings that were told.
     findings: HashSet<String>,
     /// Reads and final values that could come from another write, and from which they came.
@@ -25,6 +23,8 @@ pub(super) enum Novelty {
     Behaviour,
     /// It only reads from where it did not read before.
     Reads,
+    /// It does and reads nothing new, but not in this combination.
+    Order,
     /// Nothing.
     None,
 }
@@ -56,18 +56,21 @@ impl Choice {
 impl History {
     /// From now on, nothing that this run does is new.
     pub(super) fn runs_like(&mut self, run: &Run) {
-        let (behaviour, reads) = run.behaviour();
-        self.behaviour.extend(behaviour);
-        self.reads.extend(reads);
+        let Behaviour { does, reads, histories } = run.behaviour();
+        self.known.does.extend(does);
+        self.known.reads.extend(reads);
+        self.known.histories.extend(histories);
     }
 
     /// What a run does that no run before it did.
     pub(super) fn novelty(&self, run: &Run) -> Novelty {
-        let (behaviour, reads) = run.behaviour();
-        if !behaviour.is_subset(&self.behaviour) {
+        let Behaviour { does, reads, histories } = run.behaviour();
+        if !does.is_subset(&self.known.does) {
             Novelty::Behaviour
-        } else if !reads.is_subset(&self.reads) {
+        } else if !reads.is_subset(&self.known.reads) {
             Novelty::Reads
+        } else if !histories.is_subset(&self.known.histories) {
+            Novelty::Order
         } else {
             Novelty::None
         }

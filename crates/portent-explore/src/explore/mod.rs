@@ -132,7 +132,7 @@ pub fn explore(
         history: History::default(),
         confirmed: HashSet::new(),
         cases: Cases::default(),
-        waiting: VecDeque::new(),
+        waiting: [VecDeque::new(), VecDeque::new()],
         first: None,
         passed: None,
         exploration: Exploration::default(),
@@ -178,8 +178,9 @@ struct Explorer<'a> {
     confirmed: HashSet<String>,
     /// Failures that runs showed.
     cases: Cases<Subject>,
-    /// Runs in which somebody read what nobody had read before: their neighbours are worth a try.
-    waiting: VecDeque<Run>,
+    /// Runs in which somebody read what nobody had read before, and those in which a thread did and read all as never before:
+    /// their neighbours are worth a try, in this order.
+    waiting: [VecDeque<Run>; 2],
     /// The first recorded run.
     first: Option<Arc<Subject>>,
     /// Some run that passed, where the first did not.
@@ -216,14 +217,14 @@ impl Explorer<'_> {
     fn wander(&mut self) -> Result<(), Error> {
         let mut left = self.options.neighbours * Options::WANDERING;
         for number in 1.. {
-            let Some(run) = self.waiting.pop_front() else { break };
+            let Some(run) = self.waiting.iter_mut().find_map(VecDeque::pop_front) else { break };
             if left == 0 || self.out_of_time() {
                 break;
             }
             let subject = self.subject(RunId { round: self.options.rounds + 1, number }, run)?;
             self.examine(&subject, false, Depth::HarmOnly)?;
             let before = self.exploration.runs;
-            let tries = left.min(self.options.neighbours / 2);
+            let tries = left.min(self.options.neighbours);
             self.neighbours(&subject, false, tries)?;
             left = left.saturating_sub((self.exploration.runs - before).max(1) as usize);
         }
@@ -239,9 +240,12 @@ impl Explorer<'_> {
         if novelty == Novelty::Behaviour && new.len() < most {
             self.history.runs_like(&run);
             new.push(run);
-        } else if self.waiting.len() < Options::WAITING && run.events.len() < Options::WANDERERS {
+            return;
+        }
+        let waiting = &mut self.waiting[usize::from(novelty == Novelty::Order)];
+        if waiting.len() < Options::WAITING && run.events.len() < Options::WANDERERS {
             self.history.runs_like(&run);
-            self.waiting.push_back(run);
+            waiting.push_back(run);
         }
     }
 

@@ -109,11 +109,15 @@ fn switches(run: &Run) -> Vec<Switch> {
     found
 }
 
-/// Whether the order of this operation and others' can make a difference.
+/// Whether the order of this operation and others' can make a difference that no other switch makes as well.
+///
+/// A thread that holds a lock and touches only what that lock protects can as well be interrupted before it takes the lock: so
+/// releases, sleeping (which is done under the lock) and accesses to what a lock protects throughout do not count.
 fn matters(event: &InputEvent, shared: &HashSet<u32>) -> bool {
     match event.op {
         op if op.is_access() => shared.contains(&event.object),
         InputOp::Call | InputOp::Return | InputOp::Begin | InputOp::End => false,
+        InputOp::Release | InputOp::ReleaseShared | InputOp::ReleaseAll | InputOp::Sleep | InputOp::Join => false,
         op => op.class() != ObjectClass::None || op == InputOp::Branch,
     }
 }
@@ -130,23 +134,46 @@ fn may_go_on(next: &InputEvent, owner: usize, held: &HashMap<u32, usize>) -> boo
     }
 }
 
-/// Variables that several threads access, and one of them writes.
+/// Variables that several threads access, one of them writes, and no lock protects throughout (Savage et al., *Eraser*; what its
+/// first thread does before others come needs no lock).
 fn shared_variables(events: &[InputEvent]) -> HashSet<u32> {
-    #[derive(Default)]
     struct Use {
-        first: Option<usize>,
+        first: usize,
         several: bool,
         written: bool,
+        /// Locks that were held at every access since others came.
+        locks: Option<Vec<u32>>,
     }
     let mut uses: HashMap<u32, Use> = HashMap::new();
-    for event in events.iter().filter(|event| event.op.is_access()) {
-        let used = uses.entry(event.object).or_default();
+    let mut held: HashMap<usize, Vec<u32>> = HashMap::new();
+    for event in events {
         let owner = event.thread.index();
-        used.several |= used.first.is_some_and(|first| first != owner);
-        used.first = used.first.or(Some(owner));
-        used.written |= !matches!(event.op, InputOp::Read(_));
+        let mine = held.entry(owner).or_default();
+        match event.op {
+            InputOp::Acquire | InputOp::AcquireAll | InputOp::AcquireShared => mine.push(event.object),
+            InputOp::Release | InputOp::ReleaseShared => {
+                if let Some(at) = mine.iter().rposition(|lock| *lock == event.object) {
+                    mine.swap_remove(at);
+                }
+            }
+            InputOp::ReleaseAll => mine.retain(|lock| *lock != event.object),
+            op if op.is_access() => {
+                let fresh = Use { first: owner, several: false, written: false, locks: None };
+                let used = uses.entry(event.object).or_insert(fresh);
+                used.several |= used.first != owner;
+                used.written |= !matches!(op, InputOp::Read(_));
+                if used.several {
+                    match &mut used.locks {
+                        Some(locks) => locks.retain(|lock| mine.contains(lock)),
+                        none => *none = Some(mine.clone()),
+                    }
+                }
+            }
+            _ => {}
+        }
     }
-    uses.into_iter().filter(|(_, used)| used.several && used.written).map(|(variable, _)| variable).collect()
+    let unprotected = |used: &Use| used.several && used.written && used.locks.as_ref().is_none_or(Vec::is_empty);
+    uses.into_iter().filter(|(_, used)| unprotected(used)).map(|(variable, _)| variable).collect()
 }
 
 #[cfg(test)]
