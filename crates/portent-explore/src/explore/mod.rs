@@ -58,6 +58,8 @@ pub struct Options {
     pub times: u32,
     /// Neighbours of each examined run that are tried, at most.
     pub neighbours: usize,
+    /// Whether findings that are no alarm by themselves are replayed until they were seen once only.
+    pub quick_observations: bool,
     /// How long everything may take, up to what cannot be interrupted.
     pub budget: Duration,
     /// How long one run of the program may take.
@@ -79,8 +81,8 @@ impl Options {
     pub const BUDGET: Duration = Duration::from_secs(120);
     /// Neighbours of each examined run that are tried, unless said otherwise.
     pub const NEIGHBOURS: usize = 40;
-    /// So many times as often neighbours of other runs are tried.
-    const WANDERING: usize = 4;
+    /// So many times as many tries there are in all.
+    const TRIES: usize = 6;
     /// Runs that wait for that, at most.
     const WAITING: usize = 48;
     /// Runs with more events are not worth it.
@@ -101,6 +103,7 @@ impl Default for Options {
             rounds: Self::ROUNDS,
             times: Self::TIMES,
             neighbours: Self::NEIGHBOURS,
+            quick_observations: false,
             budget: Self::BUDGET,
             timeout: Self::TIMEOUT,
         }
@@ -133,6 +136,7 @@ pub fn explore(
         confirmed: HashSet::new(),
         cases: Cases::default(),
         waiting: [VecDeque::new(), VecDeque::new()],
+        tries: options.neighbours * Options::TRIES,
         first: None,
         passed: None,
         exploration: Exploration::default(),
@@ -162,6 +166,8 @@ enum Depth {
 struct Subject {
     id: RunId,
     run: Run,
+    /// Up to this event it is like a run whose neighbours were tried.
+    from: usize,
     trace: Arc<Trace>,
 }
 
@@ -180,7 +186,9 @@ struct Explorer<'a> {
     cases: Cases<Subject>,
     /// Runs in which somebody read what nobody had read before, and those in which a thread did and read all as never before:
     /// their neighbours are worth a try, in this order.
-    waiting: [VecDeque<Run>; 2],
+    waiting: [VecDeque<(Run, usize)>; 2],
+    /// Tries that are left.
+    tries: usize,
     /// The first recorded run.
     first: Option<Arc<Subject>>,
     /// Some run that passed, where the first did not.
@@ -199,14 +207,15 @@ impl Explorer<'_> {
                 if round == 1 {
                     next.extend(self.at_random(&subject, explore)?);
                 }
-                next.extend(self.neighbours(&subject, explore, self.options.neighbours)?);
+                let most = if round == 1 { self.options.neighbours } else { self.options.neighbours / 2 };
+                next.extend(self.neighbours(&subject, explore, most)?);
             }
             self.observer.see(Event::RoundDone { round, new: next.len() });
             if next.is_empty() {
                 break;
             }
             let id = |number| RunId { round: round + 1, number };
-            let subject = |(number, run): (usize, Run)| self.subject(id(number), run);
+            let subject = |(number, (run, from)): (usize, (Run, usize))| self.subject(id(number), run, from);
             subjects = (1..).zip(next).map(subject).collect::<Result<_, _>>()?;
         }
         Ok(())
@@ -215,37 +224,33 @@ impl Explorer<'_> {
     /// Goes on from runs that did nothing new but read something new, as far as the number of tries allows: only what is harm
     /// by itself is looked for there.
     fn wander(&mut self) -> Result<(), Error> {
-        let mut left = self.options.neighbours * Options::WANDERING;
         for number in 1.. {
-            let Some(run) = self.waiting.iter_mut().find_map(VecDeque::pop_front) else { break };
-            if left == 0 || self.out_of_time() {
+            let Some((run, from)) = self.waiting.iter_mut().find_map(VecDeque::pop_front) else { break };
+            if self.tries == 0 || self.out_of_time() {
                 break;
             }
-            let subject = self.subject(RunId { round: self.options.rounds + 1, number }, run)?;
+            let subject = self.subject(RunId { round: self.options.rounds + 1, number }, run, from)?;
             self.examine(&subject, false, Depth::HarmOnly)?;
-            let before = self.exploration.runs;
-            let tries = left.min(self.options.neighbours);
-            self.neighbours(&subject, false, tries)?;
-            left = left.saturating_sub((self.exploration.runs - before).max(1) as usize);
+            self.neighbours(&subject, false, self.options.neighbours)?;
         }
         Ok(())
     }
 
     /// A run that may be worth going on from: one that did something new is for the next round, if that is wanted.
-    fn consider(&mut self, run: Run, new: &mut Vec<Run>, most: usize) {
+    fn consider(&mut self, run: Run, from: usize, new: &mut Vec<(Run, usize)>, most: usize) {
         let novelty = self.history.novelty(&run);
         if novelty == Novelty::None {
             return;
         }
         if novelty == Novelty::Behaviour && new.len() < most {
             self.history.runs_like(&run);
-            new.push(run);
+            new.push((run, from));
             return;
         }
         let waiting = &mut self.waiting[usize::from(novelty == Novelty::Order)];
         if waiting.len() < Options::WAITING && run.events.len() < Options::WANDERERS {
             self.history.runs_like(&run);
-            waiting.push_back(run);
+            waiting.push_back((run, from));
         }
     }
 
@@ -260,7 +265,7 @@ impl Explorer<'_> {
             let run = self.program.run(&Plan { policy, seed: number.into(), limit, ..Plan::default() })?;
             self.exploration.runs += 1;
             self.observer.see(Event::RunRecorded { run: id, recorded: &run });
-            let subject = self.subject(id, run)?;
+            let subject = self.subject(id, run, 0)?;
             self.first.get_or_insert_with(|| Arc::clone(&subject));
             self.watch(&subject.run, &subject, true);
             subjects.push(subject);
@@ -268,9 +273,9 @@ impl Explorer<'_> {
         Ok(subjects)
     }
 
-    fn subject(&self, id: RunId, run: Run) -> Result<Arc<Subject>, Error> {
+    fn subject(&self, id: RunId, run: Run, from: usize) -> Result<Arc<Subject>, Error> {
         let trace = run.trace((self.options.functions)()).map_err(|error| error.in_input(&id.to_string()))?;
-        Ok(Arc::new(Subject { id, run, trace: Arc::new(trace) }))
+        Ok(Arc::new(Subject { id, run, from, trace: Arc::new(trace) }))
     }
 
     fn out_of_time(&self) -> bool {
@@ -283,14 +288,14 @@ impl Explorer<'_> {
     }
 
     /// Runs in which chance decides who goes on; those that did something new, if those are wanted.
-    fn at_random(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<Run>, Error> {
+    fn at_random(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<(Run, usize)>, Error> {
         let total = self.options.neighbours as u64 / 2;
         self.try_all(subject, explore, (1..=total).map(|seed| (Schedule::default(), Policy::Random, seed)).collect())
     }
 
     /// Runs that are next to one that was examined; those that did something new, if those are wanted.
-    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool, most: usize) -> Result<Vec<Run>, Error> {
-        let schedules = neighbours::neighbours(&subject.run, most);
+    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool, most: usize) -> Result<Vec<(Run, usize)>, Error> {
+        let schedules = neighbours::neighbours(&subject.run, subject.from, most.min(self.tries));
         self.try_all(subject, explore, schedules.into_iter().map(|schedule| (schedule, Policy::Stay, 0)).collect())
     }
 
@@ -300,7 +305,7 @@ impl Explorer<'_> {
         subject: &Arc<Subject>,
         explore: bool,
         ways: Vec<(Schedule, Policy, u64)>,
-    ) -> Result<Vec<Run>, Error> {
+    ) -> Result<Vec<(Run, usize)>, Error> {
         let mut new = Vec::new();
         let total = ways.len() as u64;
         // Most of the time is for what was predicted.
@@ -314,7 +319,9 @@ impl Explorer<'_> {
             let run = self.program.run(&Plan { policy, seed, schedule: Some(&schedule), like, limit, silent: true })?;
             self.exploration.runs += 1;
             self.watch(&run, subject, false);
-            self.consider(run, &mut new, if explore { Options::NEW_RUNS } else { 0 });
+            self.tries = self.tries.saturating_sub(1);
+            let from = schedule.steps.iter().map(|(_, events)| *events as usize).sum();
+            self.consider(run, from, &mut new, if explore { Options::NEW_RUNS } else { 0 });
         }
         self.observer.see(Event::Tried { run: subject.id });
         Ok(new)
@@ -325,7 +332,7 @@ impl Explorer<'_> {
     }
 
     /// Predicts from a run and replays what was predicted; the replays that did something new, if those are wanted.
-    fn examine(&mut self, subject: &Arc<Subject>, explore: bool, depth: Depth) -> Result<Vec<Run>, Error> {
+    fn examine(&mut self, subject: &Arc<Subject>, explore: bool, depth: Depth) -> Result<Vec<(Run, usize)>, Error> {
         self.history.runs_like(&subject.run);
         let mut new = Vec::new();
         let mut answers: Vec<Answer> = Vec::new();
@@ -419,7 +426,7 @@ impl Explorer<'_> {
         prediction: &Prediction,
         optimistic: bool,
         explore: bool,
-        new: &mut Vec<Run>,
+        new: &mut Vec<(Run, usize)>,
     ) -> Result<BTreeMap<String, Replayed>, Error> {
         let (run, total) = (subject.id, prediction.findings.len() as u64);
         let most = new.len() + if explore { Options::NEW_RUNS } else { 0 };
@@ -433,7 +440,7 @@ impl Explorer<'_> {
                 self.exploration.not_replayed += usize::from(!optimistic);
                 continue;
             }
-            let replayed = self.replay_one(subject, finding, |explorer, run| explorer.consider(run, new, most))?;
+            let replayed = self.replay_one(subject, finding, |explorer, run| explorer.consider(run, 0, new, most))?;
             told.insert(finding.id.clone(), replayed);
         }
         Ok(told)
@@ -452,6 +459,13 @@ impl Explorer<'_> {
     ) -> Result<Replayed, Error> {
         let (schedule, wanted) = replay::Finding::of(&subject.trace, finding).script(&subject.run)?;
         let mut replayed = Replayed::default();
+        // What is no alarm need not be shown more than once.
+        let harm = matches!(
+            finding.kind(),
+            BugKind::Race | BugKind::Deadlock | BugKind::LostUpdate | BugKind::Property | BugKind::Failure
+        );
+        let times =
+            if harm || !self.options.quick_observations { self.options.times } else { self.options.times.min(1) };
         for (policy, seed, swapped) in continuations(&schedule, self.options.times) {
             if replayed.runs > 0 && self.out_of_time() {
                 break;
@@ -481,7 +495,7 @@ impl Explorer<'_> {
             // Whatever comes after a schedule cannot mend that it was not followed.
             let left = !replay.hit && replay.diverged.is_some();
             ran(self, replay.run);
-            if left || replayed.hits >= self.options.times {
+            if left || replayed.hits >= times {
                 break;
             }
         }

@@ -22,11 +22,12 @@ struct Switch {
     to: u32,
 }
 
-/// Schedules that follow a run up to an event and then let another thread go on; at most so many, the most different ones first.
-pub(super) fn neighbours(run: &Run, most: usize) -> Vec<Schedule> {
+/// Schedules that follow a run up to an event, not before `from`, and then let another thread go on; at most so many, the most
+/// different ones first.
+pub(super) fn neighbours(run: &Run, from: usize, most: usize) -> Vec<Schedule> {
     let mut kinds: HashMap<_, Vec<Switch>> = HashMap::new();
     let mut order = Vec::new();
-    for switch in switches(run) {
+    for switch in switches(run).into_iter().filter(|switch| switch.before >= from) {
         let event = &run.events[switch.before];
         let kind = (event.op, event.loc, event.thread, switch.to);
         let alike = kinds.entry(kind).or_insert_with(|| {
@@ -204,7 +205,7 @@ mod tests {
     #[test]
     fn a_thread_that_exists_can_come_before_whatever_matters() {
         let run = run("T0|fork(T1)|1\nT0|w(x)|2\nT0|w(private)|3\nT1|r(x)|4\nT0|join(T1)|5\n");
-        let steps: Vec<_> = neighbours(&run, 10).into_iter().map(|schedule| schedule.steps).collect();
+        let steps: Vec<_> = neighbours(&run, 0, 10).into_iter().map(|schedule| schedule.steps).collect();
         // Before the write of x; before T1's read nobody else can go on but who just did, and a join cannot.
         assert_eq!(steps, [vec![(0, 2), (1, 1)]]);
     }
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn locks_that_are_held_are_not_tried() {
         let text = "T0|fork(T1)|1\nT0|acq(l)|2\nT0|w(x)|3\nT0|rel(l)|4\nT1|acq(l)|5\nT1|w(x)|6\nT1|rel(l)|7\n";
-        let steps: Vec<_> = neighbours(&run(text), 10).into_iter().map(|schedule| schedule.steps).collect();
+        let steps: Vec<_> = neighbours(&run(text), 0, 10).into_iter().map(|schedule| schedule.steps).collect();
         assert_eq!(steps, [vec![(0, 2), (1, 1)]]);
     }
 
@@ -221,7 +222,7 @@ mod tests {
         let mut text = String::from("T0|fork(T1)|1\n");
         text.extend((0..100).map(|at| format!("T0|w(x)|{}\n", 2 + at % 2)));
         text.push_str("T1|r(x)|9\n");
-        let kept = neighbours(&run(&text), 4);
+        let kept = neighbours(&run(&text), 0, 4);
         assert_eq!(kept.len(), 4);
         let before = |schedule: &Schedule| schedule.steps[0].1;
         assert_eq!(kept.iter().map(before).take(2).collect::<Vec<_>>(), [2, 3]);
