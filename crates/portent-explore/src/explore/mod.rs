@@ -32,7 +32,7 @@ use cases::Cases;
 use history::{History, Novelty};
 use portent_order::Model;
 use portent_predict::{BugKind, Control, Finding, Prediction};
-use portent_trace::{FunctionBlocks, Trace};
+use portent_trace::{FunctionBlocks, InputEvent, Trace};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -207,8 +207,7 @@ impl Explorer<'_> {
                 if round == 1 {
                     next.extend(self.at_random(&subject, explore)?);
                 }
-                let most = if round == 1 { self.options.neighbours } else { self.options.neighbours / 2 };
-                next.extend(self.neighbours(&subject, explore, most)?);
+                next.extend(self.neighbours(&subject, explore, self.options.neighbours)?);
             }
             self.observer.see(Event::RoundDone { round, new: next.len() });
             if next.is_empty() {
@@ -237,11 +236,14 @@ impl Explorer<'_> {
     }
 
     /// A run that may be worth going on from: one that did something new is for the next round, if that is wanted.
-    fn consider(&mut self, run: Run, from: usize, new: &mut Vec<(Run, usize)>, most: usize) {
+    fn consider(&mut self, run: Run, like: &Run, new: &mut Vec<(Run, usize)>, most: usize) {
         let novelty = self.history.novelty(&run);
         if novelty == Novelty::None {
             return;
         }
+        // Neighbours of what it shares with the other run are tried there.
+        let parts = |(a, b): (&InputEvent, &InputEvent)| a.thread != b.thread;
+        let from = run.events.iter().zip(&like.events).position(parts).unwrap_or(0);
         if novelty == Novelty::Behaviour && new.len() < most {
             self.history.runs_like(&run);
             new.push((run, from));
@@ -320,8 +322,7 @@ impl Explorer<'_> {
             self.exploration.runs += 1;
             self.watch(&run, subject, false);
             self.tries = self.tries.saturating_sub(1);
-            let from = schedule.steps.iter().map(|(_, events)| *events as usize).sum();
-            self.consider(run, from, &mut new, if explore { Options::NEW_RUNS } else { 0 });
+            self.consider(run, &subject.run, &mut new, if explore { Options::NEW_RUNS } else { 0 });
         }
         self.observer.see(Event::Tried { run: subject.id });
         Ok(new)
@@ -440,7 +441,8 @@ impl Explorer<'_> {
                 self.exploration.not_replayed += usize::from(!optimistic);
                 continue;
             }
-            let replayed = self.replay_one(subject, finding, |explorer, run| explorer.consider(run, 0, new, most))?;
+            let replayed =
+                self.replay_one(subject, finding, |explorer, run| explorer.consider(run, &subject.run, new, most))?;
             told.insert(finding.id.clone(), replayed);
         }
         Ok(told)

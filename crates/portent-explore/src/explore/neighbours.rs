@@ -29,7 +29,9 @@ pub(super) fn neighbours(run: &Run, from: usize, most: usize) -> Vec<Schedule> {
     let mut order = Vec::new();
     for switch in switches(run).into_iter().filter(|switch| switch.before >= from) {
         let event = &run.events[switch.before];
-        let kind = (event.op, event.loc, event.thread, switch.to);
+        // The same line of a library's header is as many places as it is called from.
+        let called = run.stacks.get(switch.before);
+        let kind = (event.op, event.loc, called, event.object, event.thread, switch.to);
         let alike = kinds.entry(kind).or_insert_with(|| {
             order.push(kind);
             Vec::new()
