@@ -61,7 +61,7 @@ impl Run {
             for moment in moments {
                 let shown = self.user_place_of(moment);
                 if shown != moment.place {
-                    failed.message = failed.message.replace(&moment.place, &shown);
+                    failed.message = with_place(&failed.message, &moment.place, &shown);
                     moment.place = shown;
                 }
             }
@@ -136,7 +136,7 @@ impl Run {
         if let Some(text) = &outcome.assertion {
             let asserted = said::assertion_text(text);
             let crashed = outcome.crash.as_ref().and_then(|crash| crash.thread);
-            let at = self.last_event(crashed);
+            let at = self.last_in_own_code(crashed);
             let place = said::assertion_place(text).map(|place| self.own_place(place));
             let at = Moment { place: place.unwrap_or(at.place), ..at };
             return Some(of_end(Harm::Assertion, format!("`{asserted}` does not hold"), at, asserted));
@@ -195,6 +195,23 @@ impl Run {
         Moment { thread: thread.unwrap_or(owner), event: at.unwrap_or(0) as u32, place }
     }
 
+    /// The last event of a thread that is in the user's own source itself: not what libraries did to say that something failed.
+    fn last_in_own_code(&self, thread: Option<u32>) -> Moment {
+        let last = self.last_event(thread);
+        let is_its = |at: &usize| self.events[*at].thread.index() as u32 == last.thread;
+        let is_own = |at: &usize| {
+            let location = self.names.location(self.events[*at].loc);
+            location.line.is_some() && location.file.is_some_and(is_user_file)
+        };
+        match (0..self.events.len()).rev().filter(is_its).find(is_own) {
+            Some(at) => {
+                let place = self.names.location(self.events[at].loc).to_string();
+                Moment { thread: last.thread, event: at as u32, place }
+            }
+            None => last,
+        }
+    }
+
     /// The last event of the main thread in the user's own code: what happens after it belongs to the end of the process.
     fn last_own_event(&self) -> Moment {
         let main = |at: &usize| self.events[*at].thread.index() == 0;
@@ -213,6 +230,23 @@ impl Run {
             None => printed,
         }
     }
+}
+
+/// A text in which a place is called something else; a longer place that starts or ends like it stays.
+fn with_place(text: &str, place: &str, shown: &str) -> String {
+    let mut told = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(place).filter(|_| !place.is_empty()) {
+        let (before, after) = (&rest[..at], &rest[at + place.len()..]);
+        told.push_str(before);
+        let inside = |next: char| next.is_alphanumeric() || matches!(next, '_' | '/' | '.' | ':' | '+');
+        // A sentence may end, or go on, behind a place.
+        let goes_on = after.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+        let whole = !told.ends_with(inside) && !goes_on;
+        told.push_str(if whole { shown } else { place });
+        rest = after;
+    }
+    told + rest
 }
 
 fn panicked(
@@ -310,6 +344,13 @@ mod tests {
             harms(Outcome { deadlock: Some(Vec::new()), ..Outcome::ended(End::Status(1)) }),
             [Harm::DeadlockReached]
         );
+    }
+
+    #[test]
+    fn places_are_renamed_whole() {
+        let text = "T1 at a.h:1; T2 at a.h:12, freed at b/a.h:1 (a.h:1).";
+        assert_eq!(with_place(text, "a.h:1", "u.c:5"), "T1 at u.c:5; T2 at a.h:12, freed at b/a.h:1 (u.c:5).");
+        assert_eq!(with_place("x", "", "y"), "x");
     }
 
     #[test]
