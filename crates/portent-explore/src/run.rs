@@ -111,13 +111,17 @@ impl Run {
                 let writer = writers.get(&event.object).filter(|(writer, _)| *writer != thread);
                 let read = FxBuildHasher.hash_one((thread, at, writer));
                 found.reads.insert(read);
-                *history = FxBuildHasher.hash_one((*history, read));
+                // Addresses differ from run to run; other values tell outcomes apart.
+                let value = event.value.filter(|value| value.unsigned_abs() < 1 << 24);
+                *history = FxBuildHasher.hash_one((*history, read, value));
             }
             if !matches!(event.op, InputOp::Read(_)) {
                 writers.insert(event.object, (thread, at));
             }
         }
-        found.histories.extend(histories.into_values());
+        let mut histories: Vec<(u32, u64)> = histories.into_iter().collect();
+        histories.sort_unstable();
+        found.histories.insert(FxBuildHasher.hash_one(histories));
         found
     }
 
@@ -141,7 +145,7 @@ pub(crate) struct Behaviour {
     pub(crate) does: HashSet<u64>,
     /// Which reads saw what was written where.
     pub(crate) reads: HashSet<u64>,
-    /// Everything that a thread did and saw, from its beginning to its end.
+    /// Everything that its threads did and saw, each from its beginning to its end: one hash.
     pub(crate) histories: HashSet<u64>,
 }
 

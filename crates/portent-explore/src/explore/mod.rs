@@ -83,6 +83,10 @@ impl Options {
     pub const NEIGHBOURS: usize = 40;
     /// So many times as many tries there are in all.
     const TRIES: usize = 6;
+    /// A run that takes so many times as long as the recorded one hangs,
+    const SLOWER: u32 = 30;
+    /// unless it takes less than this.
+    const SHORT: Duration = Duration::from_secs(3);
     /// Runs that wait for that, at most.
     const WAITING: usize = 48;
     /// Runs with more events are not worth it.
@@ -137,6 +141,7 @@ pub fn explore(
         cases: Cases::default(),
         waiting: [VecDeque::new(), VecDeque::new()],
         tries: options.neighbours * Options::TRIES,
+        recorded: Duration::ZERO,
         first: None,
         passed: None,
         exploration: Exploration::default(),
@@ -189,6 +194,8 @@ struct Explorer<'a> {
     waiting: [VecDeque<(Run, usize)>; 2],
     /// Tries that are left.
     tries: usize,
+    /// How long the longest recorded run took.
+    recorded: Duration,
     /// The first recorded run.
     first: Option<Arc<Subject>>,
     /// Some run that passed, where the first did not.
@@ -264,7 +271,9 @@ impl Explorer<'_> {
             let policy = if number == 0 { Policy::Stay } else { Policy::Random };
             let limit = Some(self.options.timeout);
             self.observer.see(Event::RunStarted { run: id });
+            let started = Instant::now();
             let run = self.program.run(&Plan { policy, seed: number.into(), limit, ..Plan::default() })?;
+            self.recorded = self.recorded.max(started.elapsed());
             self.exploration.runs += 1;
             self.observer.see(Event::RunRecorded { run: id, recorded: &run });
             let subject = self.subject(id, run, 0)?;
@@ -286,7 +295,8 @@ impl Explorer<'_> {
 
     /// How long one more run may take.
     fn limit(&self) -> Duration {
-        self.options.timeout.min(self.left() + Duration::from_secs(1))
+        let much = (self.recorded * Options::SLOWER).max(Options::SHORT);
+        self.options.timeout.min(self.left() + Duration::from_secs(1)).min(much)
     }
 
     /// Runs in which chance decides who goes on; those that did something new, if those are wanted.

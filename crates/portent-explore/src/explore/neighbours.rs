@@ -20,18 +20,36 @@ struct Switch {
     before: usize,
     /// Who goes on.
     to: u32,
+    /// For how many events; then the first goes on again. `None`: as long as it can.
+    until: Option<usize>,
 }
 
 /// Schedules that follow a run up to an event, not before `from`, and then let another thread go on; at most so many, the most
 /// different ones first.
+///
+/// Of two accesses of a thread to what others write, each write of another thread that comes later is also put in between: a
+/// switch there and back (Farzan et al.'s triples, every instance of them).
 pub(super) fn neighbours(run: &Run, from: usize, most: usize) -> Vec<Schedule> {
+    let later = |switches: Vec<Switch>| switches.into_iter().filter(|switch| switch.before >= from).collect();
+    let there = varied(run, later(switches(run)), most);
+    // A read that is followed by a write is where most is lost.
+    let (updates, others) = windows(run);
+    let mut and_back = varied(run, later(updates), most.div_ceil(2));
+    let room = most.div_ceil(2).saturating_sub(and_back.len());
+    and_back.extend(varied(run, later(others), room));
+    let longer = there.len().max(and_back.len());
+    let both = (0..longer).flat_map(|at| [there.get(at), and_back.get(at)]).flatten();
+    both.take(most).map(|switch| schedule(run, *switch)).collect()
+}
+
+/// At most so many switches, the most different ones first.
+fn varied(run: &Run, switches: Vec<Switch>, most: usize) -> Vec<Switch> {
     let mut kinds: HashMap<_, Vec<Switch>> = HashMap::new();
     let mut order = Vec::new();
-    for switch in switches(run).into_iter().filter(|switch| switch.before >= from) {
-        let event = &run.events[switch.before];
+    for switch in switches {
         // The same line of a library's header is as many places as it is called from.
-        let called = run.stacks.get(switch.before);
-        let kind = (event.op, event.loc, called, event.object, event.thread, switch.to);
+        let what = |at: usize| (run.events[at].op, run.events[at].loc, run.stacks.get(at), run.events[at].object);
+        let kind = (what(switch.before), run.events[switch.before].thread, switch.to, switch.until.map(what));
         let alike = kinds.entry(kind).or_insert_with(|| {
             order.push(kind);
             Vec::new()
@@ -58,17 +76,56 @@ pub(super) fn neighbours(run: &Run, from: usize, most: usize) -> Vec<Schedule> {
     // More than fit are thinned out evenly: the end of a run matters as much as its beginning.
     let step = chosen.len().div_ceil(most.max(1)).max(1);
     let kept = chosen.iter().step_by(step).chain(chosen.iter().skip(1).step_by(step)).take(most.min(chosen.len()));
-    kept.map(|switch| schedule(run, *switch)).collect()
+    kept.copied().collect()
 }
 
-/// The run up to the switch, and one event of the other thread: it goes on as long as it can.
+/// The run up to the switch, and the other thread: an event, after which it goes on as long as it can, or all up to an event, and
+/// then the first again.
 fn schedule(run: &Run, switch: Switch) -> Schedule {
     let mut schedule = Schedule::default();
-    for event in &run.events[..switch.before] {
+    let (before, after) = run.events.split_at(switch.before);
+    for event in before {
         schedule.push(event.thread.index() as u32, 1);
     }
-    schedule.push(switch.to, 1);
+    match switch.until {
+        None => schedule.push(switch.to, 1),
+        Some(until) => {
+            let its = after[..=until - switch.before].iter().filter(|event| event.thread.index() as u32 == switch.to);
+            schedule.push(switch.to, its.count() as u64);
+            schedule.push(after[0].thread.index() as u32, 1);
+        }
+    }
     schedule
+}
+
+/// Writes of other threads put between two accesses of a thread to the same variable: those that the run has after the second.
+/// First those between a read and a write.
+fn windows(run: &Run) -> (Vec<Switch>, Vec<Switch>) {
+    /// Writes that are put into one place, at most.
+    const WRITES: usize = 8;
+    let shared = shared_variables(&run.events);
+    let mut writes: HashMap<u32, Vec<usize>> = HashMap::new();
+    for (at, event) in run.events.iter().enumerate() {
+        if event.op.is_access() && !matches!(event.op, InputOp::Read(_)) && shared.contains(&event.object) {
+            writes.entry(event.object).or_default().push(at);
+        }
+    }
+    // Whether a thread's last access to a variable was a read.
+    let mut accessed: HashMap<(usize, u32), bool> = HashMap::new();
+    let (mut updates, mut rest) = (Vec::new(), Vec::new());
+    for (at, event) in run.events.iter().enumerate() {
+        let Some(writes) = writes.get(&event.object).filter(|_| event.op.is_access()) else { continue };
+        let reads = matches!(event.op, InputOp::Read(_));
+        let Some(read) = accessed.insert((event.thread.index(), event.object), reads) else { continue };
+        let found = if read && !reads { &mut updates } else { &mut rest };
+        let later = writes.partition_point(|write| *write <= at);
+        let others = writes[later..].iter().filter(|write| run.events[**write].thread != event.thread);
+        for &write in others.take(WRITES) {
+            let to = run.events[write].thread.index() as u32;
+            found.push(Switch { before: at, to, until: Some(write) });
+        }
+    }
+    (updates, rest)
 }
 
 /// Every switch that may matter, in the order of the run.
@@ -93,7 +150,7 @@ fn switches(run: &Run) -> Vec<Switch> {
             for other in (0..threads).filter(|&other| other != me && alive[other] && Some(other) != previous) {
                 let next = of_thread[other].get(done[other]).map(|&next| &run.events[next]);
                 if next.is_some_and(|next| may_go_on(next, other, &held)) {
-                    found.push(Switch { before: at, to: other as u32 });
+                    found.push(Switch { before: at, to: other as u32, until: None });
                 }
             }
         }

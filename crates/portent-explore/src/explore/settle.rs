@@ -167,7 +167,7 @@ impl Explorer<'_> {
 
     /// Runs the program once under a schedule: does it fail in the same way?
     fn attempt(&mut self, schedule: &Schedule, like: &Arc<Subject>, identity: &str) -> Tried {
-        let limit = Some(self.options.timeout.min(self.left() + Duration::from_secs(5)));
+        let limit = Some(self.limit().max(Duration::from_secs(1)));
         let plan = Plan { schedule: Some(schedule), like: Some(&like.run), limit, silent: true, ..Plan::default() };
         // What cannot be run again cannot be shown again, and is told as that.
         let Ok(run) = self.program.run(&plan) else { return Tried::Other };
