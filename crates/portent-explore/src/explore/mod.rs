@@ -123,6 +123,7 @@ pub fn explore(
         deadline,
         declared,
         history: History::default(),
+        tried: HashSet::new(),
         confirmed: HashSet::new(),
         cases: Cases::default(),
         first: None,
@@ -156,6 +157,8 @@ struct Explorer<'a> {
     /// Where variables are declared.
     declared: BTreeMap<String, String>,
     history: History,
+    /// Schedules of neighbours that were tried. Runs that have a beginning in common have neighbours in common.
+    tried: HashSet<Vec<(u32, u64)>>,
     /// Ids of findings that a replay has shown.
     confirmed: HashSet<String>,
     /// Failures that runs showed.
@@ -232,6 +235,9 @@ impl Explorer<'_> {
             self.observer.see(Event::Trying { run: subject.id, done, total });
             if self.out_of_time() || Instant::now() >= until {
                 break;
+            }
+            if !self.tried.insert(schedule.steps.clone()) {
+                continue;
             }
             let limit = Some(self.limit());
             let plan =
@@ -374,6 +380,10 @@ impl Explorer<'_> {
         for (policy, seed, swapped) in continuations(&schedule, self.options.times) {
             if replayed.runs > 0 && self.out_of_time() {
                 break;
+            }
+            // The very same once more.
+            if replayed.runs == 1 && replayed.hits == 0 && policy == Policy::Stay && !swapped {
+                continue;
             }
             let mut schedule = schedule.clone();
             if let (ScheduleGoal::Race([a, b]), true) = (&schedule.goal, swapped) {
