@@ -1,7 +1,7 @@
 //! Finding one's way in a trace: which events a finding means, and what each thread did in which order.
 
 use portent_predict::{Bug, Deadlock, Finding, Place, Role};
-use portent_trace::{EventId, Meaning, Mode, ObjectClass, Op, Reach, ThreadId, Trace};
+use portent_trace::{EventId, Meaning, Mode, ObjectClass, Op, Reach, SYSTEM_CALLS, ThreadId, Trace};
 
 /// The event of a place, if it is one of the recorded run.
 pub(crate) fn recorded(place: &Place) -> Option<EventId> {
@@ -70,6 +70,7 @@ pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
             START => "starts to run",
             END => "ends",
             "signal" => "signals",
+            CAME_BACK => "comes back from a system call",
             "pass" => "passes",
             "post" => "posts",
             "fail to pass" => "fails to pass",
@@ -95,6 +96,8 @@ pub(crate) struct Passage<'t> {
 
 const START: &str = "start";
 const END: &str = "end";
+/// A call of the system, in which the thread may have waited, is over.
+const CAME_BACK: &str = "end a system call";
 
 /// The events of each thread, in program order.
 #[derive(Debug)]
@@ -132,6 +135,7 @@ impl Lookup {
             (Meaning::Fork(_), false) => (START, ""),
             (Meaning::Join(_), true) => (END, ""),
             (Meaning::Join(child), false) => ("join", names.thread(child)),
+            (Meaning::Named(token), true) if named(ObjectClass::Token, token) == SYSTEM_CALLS => (CAME_BACK, ""),
             // Recorders give tokens names that say nothing to the user.
             (Meaning::Named(_), true) => ("signal", ""),
             (Meaning::Named(_), false) => ("pass", ""),
@@ -215,5 +219,6 @@ mod tests {
         let once = ["acquire o", "end once o", "release o", "acquire o", "release o", "pass once o"];
         assert_eq!(said("T1|onceb(o)|1\nT1|oncee(o)|2\nT0|oncep(o)|3\n"), once);
         assert_eq!(said("T1|ntf(d)|1\nT0|wai(d)|2\n"), ["signal d", "pass d"]);
+        assert_eq!(said("T1|snd(system calls)|1\n"), ["end a system call"]);
     }
 }

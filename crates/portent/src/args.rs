@@ -113,10 +113,12 @@ pub(crate) enum Command {
 
     /// Find the bugs in other interleavings of a program, and show them: record, predict, replay, report.
     ///
-    /// The program is run once and recorded. What could go wrong in other interleavings of that run is predicted, and every
-    /// prediction is replayed; `confirmed` means that it was seen in a replay. The program must be built with `portent cc`, or
-    /// with -fsanitize=thread. The trace and the findings stay in the current directory, for `portent replay`. The program's
-    /// own output is shown for the recorded runs only.
+    /// The program is run once and recorded. What could go wrong in other interleavings of that run is predicted, every
+    /// prediction is replayed, and runs that differ by one switch between threads are tried. Every run is looked at for
+    /// failures: crashes, failed assertions, hangs, memory that is used after it was freed and the like. Failures decide the
+    /// exit status; observations, such as values that depend on who comes first, are counted, and listed with --observations.
+    /// The program must be built with `portent cc`, or with -fsanitize=thread. The trace and the findings stay in the current
+    /// directory, for `portent replay`. The program's own output is shown for the recorded runs only.
     #[command(after_long_help = examples_and_statuses(
         "  portent check ./server --selftest\n  portent check --html report.html --budget 300 -- ./stress 4\n  \
          portent check --runs 5 --suppress known.txt --sarif findings.sarif -- ./tests"))]
@@ -133,8 +135,9 @@ pub(crate) enum Command {
 
     /// Predict the bugs that other interleavings of a recorded run contain.
     ///
-    /// Races, deadlocks, atomicity violations and nondeterminism, each with a schedule that shows it and that was checked
-    /// against the trace. In a long trace, each question is asked of the events that it depends on; what is not decided
+    /// Races, deadlocks, lost updates, atomicity violations and nondeterminism, each with a schedule that shows it and that
+    /// was checked against the trace. The last two are observations, which do not decide the exit status unless --kind or
+    /// --atomic asks for them. In a long trace, each question is asked of the events that it depends on; what is not decided
     /// that way, or not examined in time, is counted and shown. Ctrl-C shows what is known so far.
     #[command(after_long_help = examples_and_statuses(
         "  portent predict run.std\n  portent predict run.portent --kind race,deadlock --json findings.json\n  \
@@ -318,7 +321,8 @@ pub(crate) struct PredictArgs {
 /// What to look for and how hard: the same for `predict` and `check`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// Which kinds of bug to look for, separated by commas [default: all; property only with --spec].
+    /// Which kinds of bug to look for, separated by commas; those that are named here decide the exit status, atomicity and
+    /// nondeterminism included [default: all; property only with --spec].
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub(crate) kind: Vec<KindName>,
     #[arg(long, value_name = "N", value_parser = window, help = format!(
@@ -338,7 +342,7 @@ pub(crate) struct SearchArgs {
     /// that threads start in].
     #[arg(long, value_name = "REGEX")]
     pub(crate) atomic: Option<regex::Regex>,
-    /// Exit with 4 if nothing was found but the search was incomplete.
+    /// Exit with 4 if no failure was found but the search was incomplete.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Look for schedules that break the properties in FILE.

@@ -5,15 +5,15 @@
 /// A number never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExitCode {
-    /// Done, and nothing was found. Also a `replay` that does not show its finding.
+    /// Done, and no failure was found. Also a `replay` that does not show its finding.
     NothingFound,
-    /// Something was found. Also a `replay` that shows its finding.
+    /// A failure was found. Also a `replay` that shows its finding.
     Findings,
     /// Bad usage, bad input, a malformed trace, or something that this build cannot do.
     BadInput,
     /// The program to record or replay could not be started.
     NotStarted,
-    /// With `--strict`: nothing was found, but the search was incomplete.
+    /// With `--strict`: no failure was found, but the search was incomplete.
     Incomplete,
     /// `record`: what the recorded program ended with.
     Program(u8),
@@ -35,8 +35,8 @@ impl From<ExitCode> for std::process::ExitCode {
 /// The statuses as the help pages list them.
 pub(crate) const HELP: &str = "\
 Exit status:
-  0  nothing found; the command did its work
-  1  findings
+  0  no failure found (observations do not count); the command did its work
+  1  failures found
   2  bad usage, bad input, a malformed trace, or something that this build cannot do
   3  the program could not be started
-  4  with --strict: nothing found, but the search was incomplete";
+  4  with --strict: no failure found, but the search was incomplete";

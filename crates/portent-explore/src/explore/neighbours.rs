@@ -22,13 +22,16 @@ struct Switch {
     to: u32,
 }
 
-/// Schedules that follow a run up to an event and then let another thread go on; at most so many, the most different ones first.
-pub(super) fn neighbours(run: &Run, most: usize) -> Vec<Schedule> {
+/// Schedules that follow a run up to an event, not before `from`, and then let another thread go on; at most so many, the most
+/// different ones first.
+pub(super) fn neighbours(run: &Run, from: usize, most: usize) -> Vec<Schedule> {
     let mut kinds: HashMap<_, Vec<Switch>> = HashMap::new();
     let mut order = Vec::new();
-    for switch in switches(run) {
+    for switch in switches(run).into_iter().filter(|switch| switch.before >= from) {
         let event = &run.events[switch.before];
-        let kind = (event.op, event.loc, event.thread, switch.to);
+        // The same line of a library's header is as many places as it is called from.
+        let called = run.stacks.get(switch.before);
+        let kind = (event.op, event.loc, called, event.object, event.thread, switch.to);
         let alike = kinds.entry(kind).or_insert_with(|| {
             order.push(kind);
             Vec::new()
@@ -109,11 +112,15 @@ fn switches(run: &Run) -> Vec<Switch> {
     found
 }
 
-/// Whether the order of this operation and others' can make a difference.
+/// Whether the order of this operation and others' can make a difference that no other switch makes as well.
+///
+/// A thread that holds a lock and touches only what that lock protects can as well be interrupted before it takes the lock: so
+/// releases, sleeping (which is done under the lock) and accesses to what a lock protects throughout do not count.
 fn matters(event: &InputEvent, shared: &HashSet<u32>) -> bool {
     match event.op {
         op if op.is_access() => shared.contains(&event.object),
         InputOp::Call | InputOp::Return | InputOp::Begin | InputOp::End => false,
+        InputOp::Release | InputOp::ReleaseShared | InputOp::ReleaseAll | InputOp::Sleep | InputOp::Join => false,
         op => op.class() != ObjectClass::None || op == InputOp::Branch,
     }
 }
@@ -130,23 +137,46 @@ fn may_go_on(next: &InputEvent, owner: usize, held: &HashMap<u32, usize>) -> boo
     }
 }
 
-/// Variables that several threads access, and one of them writes.
+/// Variables that several threads access, one of them writes, and no lock protects throughout (Savage et al., *Eraser*; what its
+/// first thread does before others come needs no lock).
 fn shared_variables(events: &[InputEvent]) -> HashSet<u32> {
-    #[derive(Default)]
     struct Use {
-        first: Option<usize>,
+        first: usize,
         several: bool,
         written: bool,
+        /// Locks that were held at every access since others came.
+        locks: Option<Vec<u32>>,
     }
     let mut uses: HashMap<u32, Use> = HashMap::new();
-    for event in events.iter().filter(|event| event.op.is_access()) {
-        let used = uses.entry(event.object).or_default();
+    let mut held: HashMap<usize, Vec<u32>> = HashMap::new();
+    for event in events {
         let owner = event.thread.index();
-        used.several |= used.first.is_some_and(|first| first != owner);
-        used.first = used.first.or(Some(owner));
-        used.written |= !matches!(event.op, InputOp::Read(_));
+        let mine = held.entry(owner).or_default();
+        match event.op {
+            InputOp::Acquire | InputOp::AcquireAll | InputOp::AcquireShared => mine.push(event.object),
+            InputOp::Release | InputOp::ReleaseShared => {
+                if let Some(at) = mine.iter().rposition(|lock| *lock == event.object) {
+                    mine.swap_remove(at);
+                }
+            }
+            InputOp::ReleaseAll => mine.retain(|lock| *lock != event.object),
+            op if op.is_access() => {
+                let fresh = Use { first: owner, several: false, written: false, locks: None };
+                let used = uses.entry(event.object).or_insert(fresh);
+                used.several |= used.first != owner;
+                used.written |= !matches!(op, InputOp::Read(_));
+                if used.several {
+                    match &mut used.locks {
+                        Some(locks) => locks.retain(|lock| mine.contains(lock)),
+                        none => *none = Some(mine.clone()),
+                    }
+                }
+            }
+            _ => {}
+        }
     }
-    uses.into_iter().filter(|(_, used)| used.several && used.written).map(|(variable, _)| variable).collect()
+    let unprotected = |used: &Use| used.several && used.written && used.locks.as_ref().is_none_or(Vec::is_empty);
+    uses.into_iter().filter(|(_, used)| unprotected(used)).map(|(variable, _)| variable).collect()
 }
 
 #[cfg(test)]
@@ -155,7 +185,10 @@ mod tests {
     use crate::outcome::{End, Outcome};
     use portent_trace::{InputBatch, InputSource, StackColumn, format::StdReader};
 
+    /// The run of a text. Threads are numbered as they are first named, and a line's object is named before its thread: so that
+    /// `T0` is thread 0, the text starts with an event of its own.
     fn run(text: &str) -> Run {
+        let text = format!("T0|branch|0\n{text}");
         let mut source = StdReader::new(text.as_bytes());
         let (mut events, mut batch) = (Vec::new(), InputBatch::default());
         while source.next_batch(&mut batch).unwrap() {
@@ -174,16 +207,16 @@ mod tests {
     #[test]
     fn a_thread_that_exists_can_come_before_whatever_matters() {
         let run = run("T0|fork(T1)|1\nT0|w(x)|2\nT0|w(private)|3\nT1|r(x)|4\nT0|join(T1)|5\n");
-        let steps: Vec<_> = neighbours(&run, 10).into_iter().map(|schedule| schedule.steps).collect();
+        let steps: Vec<_> = neighbours(&run, 0, 10).into_iter().map(|schedule| schedule.steps).collect();
         // Before the write of x; before T1's read nobody else can go on but who just did, and a join cannot.
-        assert_eq!(steps, [vec![(0, 1), (1, 1)]]);
+        assert_eq!(steps, [vec![(0, 2), (1, 1)]]);
     }
 
     #[test]
     fn locks_that_are_held_are_not_tried() {
         let text = "T0|fork(T1)|1\nT0|acq(l)|2\nT0|w(x)|3\nT0|rel(l)|4\nT1|acq(l)|5\nT1|w(x)|6\nT1|rel(l)|7\n";
-        let steps: Vec<_> = neighbours(&run(text), 10).into_iter().map(|schedule| schedule.steps).collect();
-        assert_eq!(steps, [vec![(0, 1), (1, 1)]]);
+        let steps: Vec<_> = neighbours(&run(text), 0, 10).into_iter().map(|schedule| schedule.steps).collect();
+        assert_eq!(steps, [vec![(0, 2), (1, 1)]]);
     }
 
     #[test]
@@ -191,10 +224,10 @@ mod tests {
         let mut text = String::from("T0|fork(T1)|1\n");
         text.extend((0..100).map(|at| format!("T0|w(x)|{}\n", 2 + at % 2)));
         text.push_str("T1|r(x)|9\n");
-        let kept = neighbours(&run(&text), 4);
+        let kept = neighbours(&run(&text), 0, 4);
         assert_eq!(kept.len(), 4);
         let before = |schedule: &Schedule| schedule.steps[0].1;
-        assert_eq!(kept.iter().map(before).take(2).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(kept.iter().map(before).take(2).collect::<Vec<_>>(), [2, 3]);
         assert!(kept.iter().any(|schedule| before(schedule) > 90));
     }
 }

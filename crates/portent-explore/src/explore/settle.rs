@@ -15,7 +15,7 @@ use portent_order::Model;
 use portent_predict::{
     Bug, Deadlock, Evidence, Failure, Finding, Flags, Harm, Place, Prediction, Role, StackFrame, Step, Witness,
 };
-use portent_trace::{EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError, short_function};
+use portent_trace::{EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -206,6 +206,9 @@ impl Explorer<'_> {
         }
         let trace = fails.trace(FunctionBlocks::None)?;
         let mut stacks: Vec<_> = moments.iter().map(|(_, moment)| stack(&fails, moment.event)).collect();
+        if failed.harm == Harm::Assertion {
+            stacks[0] = from_place(std::mem::take(&mut stacks[0]), &failed.at.place);
+        }
         let mut places = located.iter().map(|(role, moment, at)| place(&fails, &trace, *role, moment, *at));
         let at = places.next().unwrap_or_else(|| Place::nowhere(Role::Failure));
         let mut others: Vec<Place> = places.collect();
@@ -271,19 +274,47 @@ fn observed_order(trace: &Trace) -> portent_order::Schedule {
     order
 }
 
+/// The stack of a thread that went on after its last event, to a place that is known: what it has returned from since is left out.
+fn from_place(mut frames: Vec<StackFrame>, place: &str) -> Vec<StackFrame> {
+    let Some((file, line)) = place.rsplit_once(':') else { return frames };
+    let Ok(line) = line.parse::<u32>() else { return frames };
+    let is_there = |frame: &StackFrame| frame.user && frame.file == file;
+    if let Some(at) = frames.iter().position(|frame| is_there(frame) && frame.line == Some(line)) {
+        frames.drain(..at);
+    } else if let Some(at) = frames.iter().position(is_there) {
+        // The same function, most likely, some lines on.
+        frames.drain(..at);
+        frames[0].line = Some(line);
+    }
+    frames
+}
+
 /// The call stack at an event, innermost first.
 fn stack(run: &Run, event: u32) -> Vec<StackFrame> {
     if event as usize >= run.events.len() {
         return Vec::new();
     }
-    let frames = run.stack(event as usize).into_iter().map(|frame| {
-        let location = run.names.location(frame.location);
-        StackFrame {
-            function: short_function(&frame.function).to_string(),
-            file: location.file.map_or_else(|| location.to_string(), str::to_owned),
-            line: location.line,
-            user: frame.user,
-        }
-    });
-    frames.collect()
+    run.stack(event as usize).iter().map(|frame| StackFrame::of(&run.names, frame)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stack_of_an_assertion_starts_where_it_stands_in_the_source() {
+        let frame = |function: &str, file: &str, line: u32, user: bool| StackFrame {
+            function: function.into(),
+            file: file.into(),
+            line: Some(line),
+            user,
+        };
+        let returned = vec![frame("get", "bank.c", 17, true), frame("main", "bank.c", 49, true)];
+        assert_eq!(from_place(returned.clone(), "bank.c:49"), returned[1..]);
+        // What was recorded last was inside the C library, called from somewhere in the function.
+        let inside = vec![frame("libc.so.6+0x1", "libc.so.6+0x1", 0, false), frame("main", "bank.c", 42, true)];
+        assert_eq!(from_place(inside, "bank.c:49"), [frame("main", "bank.c", 49, true)]);
+        assert_eq!(from_place(returned.clone(), "other.c:1"), returned);
+        assert_eq!(from_place(returned.clone(), "libc.so.6+0x1"), returned);
+    }
 }

@@ -68,7 +68,7 @@ impl Script<'_> {
         let all = positions.len() == wanted.len();
         positions.sort_unstable();
         let told = positions.into_iter().filter_map(|at| replay.run.events.get(at));
-        let mut evidence: Vec<String> = told.map(|event| replay.run.describe_with(event, true)).collect();
+        let mut evidence: Vec<String> = told.map(|event| access_told(&replay.run, event)).collect();
         evidence.extend(replay.failed.clone());
         (all, evidence)
     }
@@ -89,7 +89,10 @@ impl Script<'_> {
             comparable = true;
             if was != is {
                 differs = true;
-                evidence.push(format!("{} saw {is} instead of {was}", replay.run.describe(now)));
+                let (names, what) = (&replay.run.names, verb(now.op));
+                let (thread, place) = (names.thread(now.thread), names.location(now.loc));
+                let object = names.name(now.op.class(), now.object);
+                evidence.push(format!("{thread}'s {what} of {object} at {place} saw {is} instead of {was}"));
             }
         }
         if let Some(failed) = &replay.failed {
@@ -126,6 +129,14 @@ impl Script<'_> {
             _ => (replay.failed.is_some(), replay.failed.iter().cloned().collect()),
         }
     }
+}
+
+/// An access of a run in words: `T1 reads balance = 100 at bank.c:16`.
+fn access_told(run: &Run, event: &InputEvent) -> String {
+    let object = run.names.name(event.op.class(), event.object);
+    let value = event.value.map(|value| format!(" = {value}")).unwrap_or_default();
+    let place = run.names.location(event.loc);
+    format!("{} {}s {object}{value} at {place}", run.names.thread(event.thread), verb(event.op))
 }
 
 fn is_access(one: &AtGoal) -> bool {

@@ -181,7 +181,8 @@ impl Recorded {
         Outcome {
             end: self.recording.end,
             timed_out: ended.timed_out,
-            assertion: assertion.map(|said| said.text.clone()),
+            // In the C library's words, which say where: what is recorded last may be the C library's own doing.
+            assertion: assertion.map(|said| format!("{}: Assertion `{}' failed.", place(said.pc), said.text)),
             crash: misdeeds.crash.clone(),
             thrown: misdeeds.thrown.clone(),
             deadlock: deadlock.as_ref().map(|all| all.iter().map(Waiting::stuck).collect()),

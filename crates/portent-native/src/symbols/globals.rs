@@ -139,6 +139,8 @@ impl Globals {
 
 /// A symbol's name as its source has it.
 fn demangled(name: &str) -> String {
+    // Variables of libraries have a version behind them, which no source has: `stdin@GLIBC_2.2.5`.
+    let name = name.split_once('@').map_or(name, |(source, _)| source);
     let name = demangle_auto(name.into(), None);
     // How the demangler shows it, and how everybody else does.
     match name.strip_prefix("{vtable(").and_then(|rest| rest.strip_suffix(")}")) {

@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn functions_of_local_classes_are_named_with_their_scopes() {
-        let named = |name, symbol| whole_name(name, symbol);
+        let named = |name: &str, symbol: &str| whole_name(name, symbol);
         let lambda = "main::{lambda()#1}::operator()() const";
         assert_eq!(named("operator()", lambda).as_deref(), Some(lambda));
         assert_eq!(named("operator()", &format!("{lambda} [clone .cold]")).as_deref(), Some(lambda));

@@ -26,7 +26,7 @@ pub(super) const EVENTS: usize = 400_000;
 pub(super) const ENTRIES: usize = 2_000_000;
 
 /// What an event does, by the number that the page uses.
-const ACTIONS: [&str; 25] = [
+const ACTIONS: [&str; 26] = [
     "read",
     "write",
     "update",
@@ -52,6 +52,7 @@ const ACTIONS: [&str; 25] = [
     "leave",
     "end once",
     "pass once",
+    "end a system call",
 ];
 
 #[derive(Serialize)]

@@ -25,7 +25,7 @@ const PLACE: usize = 28;
 /// Source is shown where so much room is left for it.
 const SOURCE: usize = 14;
 /// What is done pushes the source out if it is wider.
-const WHAT: usize = 40;
+const WHAT: usize = 48;
 
 /// One line, before it has a width.
 struct Line {

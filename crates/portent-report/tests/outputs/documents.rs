@@ -65,7 +65,7 @@ fn json_is_what_the_documentation_says() {
             kinds.insert(format!("{} {}", finding["kind"], finding["form"]));
         }
     }
-    assert_eq!(kinds.len(), 5 + Harm::ALL.len(), "{kinds:?}");
+    assert_eq!(kinds.len(), 6 + Harm::ALL.len(), "{kinds:?}");
     let wrong = json!({ "schema": 2, "scope": [], "trace": {}, "findings": [{}], "incomplete": [], "partial": null, "reads_from": [] });
     assert!(!schema.is_valid(&wrong), "the schema refuses something");
 }

@@ -54,7 +54,7 @@ fn findings_as_json() {
     let text = scratch.session("predict shop.std --json out.json");
     assert!(text.ends_with("--- exit 1\n") && text.contains("race: 1 finding"), "{text}");
     let document: Value = serde_json::from_str(&scratch.read("out.json")).unwrap();
-    assert_eq!(document["schema"], 1);
+    assert_eq!(document["schema"], 2);
     assert_eq!(document["trace"]["events"], 24);
     for finding in document["findings"].as_array().unwrap() {
         assert_eq!(finding["verdict"], "predicted");
