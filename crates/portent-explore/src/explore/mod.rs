@@ -295,8 +295,12 @@ impl Explorer<'_> {
 
     /// How long one more run may take.
     fn limit(&self) -> Duration {
-        let much = (self.recorded * Options::SLOWER).max(Options::SHORT);
-        self.options.timeout.min(self.left() + Duration::from_secs(1)).min(much)
+        limit(self.longest(), self.deadline)
+    }
+
+    /// How long a run may take at all.
+    fn longest(&self) -> Duration {
+        self.options.timeout.min((self.recorded * Options::SLOWER).max(Options::SHORT))
     }
 
     /// Runs in which chance decides who goes on; those that did something new, if those are wanted.
@@ -322,17 +326,27 @@ impl Explorer<'_> {
         let total = ways.len() as u64;
         // Most of the time is for what was predicted.
         let until = Instant::now() + self.left() / 8;
-        for (done, (schedule, policy, seed)) in (0..).zip(ways) {
+        let is_over = |explorer: &Self| explorer.out_of_time() || Instant::now() >= until;
+        if !ways.is_empty() && !is_over(self) {
+            let like = Some(&subject.run);
+            let plans = ways.iter().map(|(schedule, policy, seed)| {
+                let (policy, seed, schedule) = (*policy, *seed, Some(schedule));
+                Plan { policy, seed, schedule, like, limit: None, silent: true }
+            });
+            let plans: Vec<Plan<'_>> = plans.collect();
+            let (program, timeout, deadline) = (self.program, self.longest(), self.deadline);
+            let limit = move || limit(timeout, deadline);
+            let mut done = 0;
             self.observer.see(Event::Trying { run: subject.id, done, total });
-            if self.out_of_time() || Instant::now() >= until {
-                break;
-            }
-            let (limit, like) = (Some(self.limit()), Some(&subject.run));
-            let run = self.program.run(&Plan { policy, seed, schedule: Some(&schedule), like, limit, silent: true })?;
-            self.exploration.runs += 1;
-            self.watch(&run, subject, false);
-            self.tries = self.tries.saturating_sub(1);
-            self.consider(run, &subject.run, &mut new, if explore { Options::NEW_RUNS } else { 0 });
+            program.run_each(&plans, &limit, &mut |run| {
+                done += 1;
+                self.observer.see(Event::Trying { run: subject.id, done, total });
+                self.exploration.runs += 1;
+                self.watch(&run, subject, false);
+                self.tries = self.tries.saturating_sub(1);
+                self.consider(run, &subject.run, &mut new, if explore { Options::NEW_RUNS } else { 0 });
+                !is_over(self)
+            })?;
         }
         self.observer.see(Event::Tried { run: subject.id });
         Ok(new)
@@ -482,6 +496,10 @@ impl Explorer<'_> {
             if replayed.runs > 0 && self.out_of_time() {
                 break;
             }
+            // The very same once more.
+            if replayed.runs == 1 && replayed.hits == 0 && policy == Policy::Stay && !swapped {
+                continue;
+            }
             let mut schedule = schedule.clone();
             if let (ScheduleGoal::Race([a, b]), true) = (&schedule.goal, swapped) {
                 schedule.goal = ScheduleGoal::Race([*b, *a]);
@@ -517,6 +535,11 @@ impl Explorer<'_> {
         }
         Ok(replayed)
     }
+}
+
+/// How long one run may take that begins now.
+fn limit(timeout: Duration, deadline: Instant) -> Duration {
+    timeout.min(deadline.saturating_duration_since(Instant::now()) + Duration::from_secs(1))
 }
 
 /// How a program can go on when a schedule is done: policy, seed, and whether the second of two racing threads goes first.
