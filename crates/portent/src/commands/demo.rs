@@ -178,16 +178,19 @@ fn told(name: &'static str, bug: &Bug, report: &Report, look: &Look) -> (String,
         return told_unexpected(name, report, look, &format!("there should be a confirmed {}", bug.title()));
     };
     let mut text = text::brief(report, best, &narrower(look));
-    let others: Vec<&Story> = report.of_level(Level::Failure).filter(|story| story.finding.id != best.finding.id).collect();
+    let others: Vec<&Story> =
+        report.of_level(Level::Failure).filter(|story| story.finding.id != best.finding.id).collect();
     if !others.is_empty() {
         let more = format!("Also found in this program: {}.", in_short(&others));
         text.push_str(&format!("\n{}\n", wrapped(&more, narrower(look).width).join("\n")));
     }
     let replays = best.replayed.as_ref().map(|all| format!("{} of {} replays", all.hits, all.runs)).unwrap_or_default();
-    let tsan = match best.tsan {
-        Tsan::Reports => "report it",
-        Tsan::Silent => "stay silent",
-        Tsan::MayWarn => "perhaps warn",
+    // One bug may show in several ways, and it is enough to see one of them: a failure itself is nothing that it looks for.
+    let seen = |tsan| report.of_level(Level::Failure).any(|story| story.tsan == tsan);
+    let tsan = match () {
+        () if seen(Tsan::Reports) => "report it",
+        () if seen(Tsan::MayWarn) => "perhaps warn",
+        () => "stay silent",
     };
     let found = found(best);
     (text, Row { name, found, replays, tsan, good: true })
