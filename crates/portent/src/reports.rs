@@ -115,7 +115,7 @@ pub(crate) fn status(report: &Report, errors: bool, strict: bool) -> ExitCode {
         (true, true) => {
             terminal::message(
                 "warning",
-                "nothing found, but not everything was examined (--strict makes this status 4)",
+                "no failure found, but not everything was examined (--strict makes this status 4)",
             );
             ExitCode::NothingFound
         }

@@ -47,15 +47,67 @@ fn findings_as_text() {
     assert_snapshot!("predict_sync_atomicity", scratch.session("predict shop.std --model sync --kind atomicity"));
 }
 
+/// Nothing but observations: B may read either value, whatever it says, and nobody declared that `f` is atomic.
+const OBSERVED: &str = "\
+A|acq(m)|a.c:1
+A|w(x)|a.c:2|1
+A|rel(m)|a.c:3
+B|acq(m)|b.c:1
+B|r(x)|b.c:2|1
+B|rel(m)|b.c:3
+";
+
+#[test]
+fn observations_are_counted_listed_on_request_and_decide_only_if_asked_for_by_name() {
+    let scratch = Scratch::with("only.std", OBSERVED);
+    assert_snapshot!("predict_observed", scratch.session("predict only.std"));
+    assert_snapshot!("predict_observations", scratch.session("predict only.std --observations"));
+    assert_snapshot!("predict_asked", scratch.session("predict only.std --kind nondeterminism"));
+    assert_eq!(scratch.status("predict only.std --kind race,deadlock,lost_update"), Some(0));
+}
+
+#[test]
+fn findings_at_length_or_a_line_each() {
+    let scratch = Scratch::with("shop.std", SHOP);
+    assert_snapshot!("predict_verbose", scratch.session("predict shop.std --verbose"));
+    assert_snapshot!("predict_quiet", scratch.session("predict shop.std --quiet"));
+    assert_eq!(scratch.status("predict shop.std --quiet --verbose"), Some(2));
+}
+
+#[test]
+fn updates_that_are_lost_though_every_access_is_under_the_lock() {
+    const UPDATE: &str = "\
+T|acq(m)|bank.c:1
+T|r(x)|bank.c:2|OLD
+T|rel(m)|bank.c:3
+T|acq(m)|bank.c:4
+T|w(x)|bank.c:5|NEW
+T|rel(m)|bank.c:6
+";
+    let update = |thread: &str, old: u32| {
+        let text = UPDATE.replace("OLD", &old.to_string()).replace("NEW", &(old + 1).to_string());
+        text.replace("T|", &format!("{thread}|"))
+    };
+    let text: String = [("A", 0), ("A", 1), ("B", 2), ("B", 3)].map(|(thread, old)| update(thread, old)).concat();
+    let scratch = Scratch::with("bank.std", text);
+    assert_snapshot!("predict_lost_update", scratch.session("predict bank.std --kind lost_update"));
+}
+
 #[test]
 fn findings_as_json() {
     let scratch = Scratch::with("shop.std", SHOP);
     assert_snapshot!("predict_json", scratch.session("predict shop.std --kind race,deadlock --json -"));
     let text = scratch.session("predict shop.std --json out.json");
-    assert!(text.ends_with("--- exit 1\n") && text.contains("race: 1 finding"), "{text}");
+    assert!(
+        text.ends_with("--- exit 1\n") && text.contains("4 failures.  3 observations (--observations).\n"),
+        "{text}"
+    );
     let document: Value = serde_json::from_str(&scratch.read("out.json")).unwrap();
     assert_eq!(document["schema"], 2);
     assert_eq!(document["trace"]["events"], 24);
+    let levels: Vec<&Value> = document["findings"].as_array().unwrap().iter().map(|f| &f["level"]).collect();
+    assert!(levels[..4].iter().all(|level| *level == "failure"), "{levels:?}");
+    assert!(levels.len() == 7 && levels[4..].iter().all(|level| *level == "observation"), "{levels:?}");
     for finding in document["findings"].as_array().unwrap() {
         assert_eq!(finding["verdict"], "predicted");
         let steps = finding["witness"]["steps"].as_array().unwrap();
@@ -147,7 +199,7 @@ fn every_report_is_written_where_it_was_asked_for() {
     let sarif: Value = serde_json::from_str(&read("a.sarif")).unwrap();
     assert_eq!(sarif["version"], "2.1.0");
     assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 7);
-    assert!(read("a.xml").starts_with("<?xml version=\"1.0\"") && read("a.xml").contains("failures=\"7\""));
+    assert!(read("a.xml").starts_with("<?xml version=\"1.0\"") && read("a.xml").contains("failures=\"4\""));
     assert!(read("a.html").starts_with("<!doctype html>") && read("a.html").contains("Portent: shop.std"));
     for (option, start) in [("--sarif -", "{"), ("--junit -", "<?xml"), ("--html -", "<!doctype")] {
         let printed = scratch.run(&format!("predict shop.std {option}"), b"").out();
@@ -162,7 +214,9 @@ fn source_is_found_in_the_working_directory_and_below_the_named_ones() {
     let source: String = (1..=50).map(|n| format!("    hits = {n}; /* line {n} */\n")).collect();
     let scratch = Scratch::with("shop.std", SHOP).and("shop.c", &source);
     let text = scratch.session("predict shop.std --kind race");
-    assert!(text.contains("      18 │     hits = 18; /* line 18 */\n         │     ^^^^\n"), "{text}");
+    assert!(text.contains("is about to write hits = 1  ← at once  │ hits = 18; /* line 18 */\n"), "{text}");
+    let detailed = scratch.session("predict shop.std --kind race --verbose");
+    assert!(detailed.contains("      18 │     hits = 18; /* line 18 */\n         │     ^^^^\n"), "{detailed}");
     let elsewhere = Scratch::with("shop.std", SHOP);
     assert!(!elsewhere.session("predict shop.std --kind race").contains("line 18"));
     let named = format!("predict shop.std --kind race --source {}", scratch.directory().display());
@@ -183,7 +237,7 @@ fn a_baseline_leaves_what_is_new() {
     let scratch = Scratch::with("shop.std", SHOP).and("bad.json", "{\"schema\": 9}");
     scratch.session("predict shop.std --kind race,deadlock --json old.json");
     let text = scratch.session("predict shop.std --kind race,deadlock,atomicity --baseline old.json");
-    assert!(text.contains("known from the baseline: 3 findings\n--- exit 1"), "{text}");
+    assert!(text.contains("known from the baseline: 3 findings\n1 failure.\n--- exit 1"), "{text}");
     assert!(text.contains("atomicity violation on balance") && !text.contains("data race on hits"), "{text}");
     assert_snapshot!(
         "predict_nothing_new",

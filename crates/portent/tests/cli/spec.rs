@@ -73,7 +73,7 @@ fn mistakes_are_pointed_at() {
 fn a_property_held_of_a_read_that_another_finding_said_could_see_the_initial_value() {
     let spec = "initial x = 0\nproperty a: always (read(x) -> x != 0)\nproperty b: always (read(x) -> x >= 0)\n";
     let scratch = Scratch::with("prop.std", "T1|w(x)|1|1\nT2|r(x)|2|1\n").and("prop.spec", spec);
-    let said = scratch.session("predict prop.std --spec prop.spec --dot a.dot --json a.json");
+    let said = scratch.session("predict prop.std --spec prop.spec --observations --dot a.dot --json a.json");
     assert!(said.contains("T2 can read the initial value"), "{said}");
     assert!(said.contains("property a: can be broken"), "{said}");
     let holds =
