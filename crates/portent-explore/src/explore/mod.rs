@@ -82,7 +82,7 @@ impl Options {
     /// Neighbours of each examined run that are tried, unless said otherwise.
     pub const NEIGHBOURS: usize = 40;
     /// So many times as many tries there are in all.
-    const TRIES: usize = 6;
+    const TRIES: usize = 4;
     /// A run that takes so many times as long as the recorded one hangs,
     const SLOWER: u32 = 30;
     /// unless it takes less than this.
