@@ -1,4 +1,5 @@
 // A block is freed by one thread and its address handed out again to another: a new variable, not a race with the old one.
+// Freed memory is kept for a while when recorded, so the blocks are so large that not all of them can be.
 // Prints that addresses were used again.
 // portent: threads 3
 // portent: stdout used again, 20 rounds
@@ -15,7 +16,7 @@ static int count, again;
 static void *work(void *argument)
 {
     for (int i = 0; i < 10; i++) {
-        int *block = malloc(24);
+        int *block = malloc(32 << 20);
         *block = i + *(int *)argument;
         pthread_mutex_lock(&lock);
         for (int k = 0; k < count; k++)

@@ -22,6 +22,8 @@ pub struct Failed {
     pub others: Vec<(Role, Moment)>,
     /// What it happened to, where it has a name.
     pub object: String,
+    /// In which of the user's functions, where that is known.
+    function: Option<String>,
     /// What of the message is the same whenever this fails: no addresses, and no numbers that change.
     stable: String,
 }
@@ -31,13 +33,16 @@ impl Failed {
     pub fn identity(&self) -> String {
         let freed = self.others.iter().find(|(role, _)| *role == Role::Ended);
         let freed = freed.map_or("", |(_, moment)| moment.place.as_str());
-        [self.harm.name(), &self.at.place, freed, &self.stable].join("\u{1f}")
+        // Lines of one function that use what was freed are one bug.
+        let at = self.function.as_ref().filter(|_| self.harm == Harm::UseAfterFree).unwrap_or(&self.at.place);
+        [self.harm.name(), at, freed, &self.stable].join("\u{1f}")
     }
 
     /// A run that printed something else: how, and what of that is always the same.
     pub(crate) fn printed(message: String, stable: String, run: &Run) -> Failed {
-        let at = Moment { place: String::new(), ..run.last_own_event() };
-        Failed { harm: Harm::Output, message, at, others: Vec::new(), object: String::new(), stable }
+        let at = Moment { place: String::new(), ..run.last_own_event(Some(0)) };
+        let (others, object) = (Vec::new(), String::new());
+        Failed { harm: Harm::Output, message, at, others, object, function: None, stable }
     }
 
     /// Whether it is what another finding's form and place name.
@@ -57,6 +62,7 @@ impl Run {
             failures.extend((!known).then_some(end));
         }
         for failed in &mut failures {
+            failed.function = self.user_function(&failed.at);
             let moments = std::iter::once(&mut failed.at).chain(failed.others.iter_mut().map(|(_, moment)| moment));
             for moment in moments {
                 let shown = self.user_place_of(moment);
@@ -67,6 +73,13 @@ impl Run {
             }
         }
         failures
+    }
+
+    /// The innermost of the user's functions at a moment.
+    fn user_function(&self, moment: &Moment) -> Option<String> {
+        let at = Some(moment.event as usize).filter(|at| *at < self.events.len())?;
+        let frames = self.stack(at);
+        frames.into_iter().find(|frame| frame.user).map(|frame| frame.function).filter(|name| !name.is_empty())
     }
 
     /// Where a moment is in the user's own code: a line of a library's header tells nobody anything.
@@ -100,6 +113,7 @@ impl Run {
             at: at.clone(),
             others,
             object: object.clone(),
+            function: None,
             stable: String::new(),
         }
     }
@@ -114,6 +128,7 @@ impl Run {
             at,
             others: Vec::new(),
             object: String::new(),
+            function: None,
             stable,
         };
         if let Some(stuck) = &outcome.deadlock {
@@ -136,8 +151,10 @@ impl Run {
         if let Some(text) = &outcome.assertion {
             let asserted = said::assertion_text(text);
             let crashed = outcome.crash.as_ref().and_then(|crash| crash.thread);
-            let at = self.last_in_own_code(crashed);
-            let place = said::assertion_place(text).map(|place| self.own_place(place));
+            let at = self.last_own_event(crashed);
+            let printed = said::assertion_place(text).or_else(|| said::printed_assertion(&outcome.output.stderr));
+            let died = || outcome.crash.as_ref().map(|crash| crash.place.clone()).filter(|place| !place.is_empty());
+            let place = printed.map(|place| self.own_place(place)).or_else(died);
             let at = Moment { place: place.unwrap_or(at.place), ..at };
             return Some(of_end(Harm::Assertion, format!("`{asserted}` does not hold"), at, asserted));
         }
@@ -180,7 +197,7 @@ impl Run {
                         }
                         _ => format!("the program exits with status {status}"),
                     };
-                    of_end(Harm::Exit, message, self.last_own_event(), status.to_string())
+                    of_end(Harm::Exit, message, self.last_own_event(Some(0)), status.to_string())
                 }
             }),
         }
@@ -195,31 +212,16 @@ impl Run {
         Moment { thread: thread.unwrap_or(owner), event: at.unwrap_or(0) as u32, place }
     }
 
-    /// The last event of a thread that is in the user's own source itself: not what libraries did to say that something failed.
-    fn last_in_own_code(&self, thread: Option<u32>) -> Moment {
+    /// The last event of a thread, or of the one that was last, in the user's own code: what happens after it belongs to libraries,
+    /// or to the end of the process.
+    fn last_own_event(&self, thread: Option<u32>) -> Moment {
         let last = self.last_event(thread);
         let is_its = |at: &usize| self.events[*at].thread.index() as u32 == last.thread;
-        let is_own = |at: &usize| {
-            let location = self.names.location(self.events[*at].loc);
-            location.line.is_some() && location.file.is_some_and(is_user_file)
-        };
-        match (0..self.events.len()).rev().filter(is_its).find(is_own) {
-            Some(at) => {
-                let place = self.names.location(self.events[at].loc).to_string();
-                Moment { thread: last.thread, event: at as u32, place }
-            }
-            None => last,
-        }
-    }
-
-    /// The last event of the main thread in the user's own code: what happens after it belongs to the end of the process.
-    fn last_own_event(&self) -> Moment {
-        let main = |at: &usize| self.events[*at].thread.index() == 0;
         let is_own = |at: &usize| self.user_place(*at).is_some();
-        let Some(at) = (0..self.events.len()).rev().filter(main).find(is_own) else { return self.last_event(Some(0)) };
+        let Some(at) = (0..self.events.len()).rev().filter(is_its).find(is_own) else { return last };
         let frames = self.stack(at);
         let place = frames.iter().find(|frame| frame.user).map(|frame| self.names.location(frame.location).to_string());
-        Moment { thread: 0, event: at as u32, place: place.unwrap_or_default() }
+        Moment { thread: last.thread, event: at as u32, place: place.unwrap_or_default() }
     }
 
     /// A place that the program itself printed, as the run's own places name the same file.

@@ -20,6 +20,26 @@ pub trait Program {
     /// When it could not be started, or nothing could be recorded. How the program itself failed is in the run.
     fn run(&self, plan: &Plan<'_>) -> Result<Run, Error>;
 
+    /// Runs it once for each plan, in order, and tells what it did, until all are done or `ran` says to stop. At most one run
+    /// at a time is under way; a front end may begin the next while the last is still looked at. How long a run may take is
+    /// asked when it begins.
+    ///
+    /// # Errors
+    /// As [`Program::run`]: the rest is then left out.
+    fn run_each(
+        &self,
+        plans: &[Plan<'_>],
+        limit: &(dyn Fn() -> Duration + Sync),
+        ran: &mut dyn FnMut(Run) -> bool,
+    ) -> Result<(), Error> {
+        for plan in plans {
+            if !ran(self.run(&Plan { limit: Some(limit()), ..plan.clone() })?) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Variables that properties may name before a run touches them: their names, and where each is declared.
     fn declarations(&self) -> BTreeMap<String, String> {
         BTreeMap::new()

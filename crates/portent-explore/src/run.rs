@@ -5,10 +5,12 @@ use crate::outcome::Outcome;
 use crate::schedule::Schedule;
 use portent_trace::format::{self, Dialect, Format, OpenOptions, RECORDING, TraceSink};
 use portent_trace::{
-    EventList, FunctionBlocks, InputBatch, InputEvent, InputSource, Layout, Names, ObjectClass, StackColumn,
-    StackFrame, Trace, TraceError, user_frame,
+    EventList, FunctionBlocks, InputBatch, InputEvent, InputOp, InputSource, Layout, LocId, Names, ObjectClass,
+    StackColumn, StackFrame, Trace, TraceError, user_frame,
 };
-use std::collections::HashSet;
+use rustc_hash::FxBuildHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
 use std::path::Path;
 
 /// One run of a program.
@@ -87,17 +89,40 @@ impl Run {
         schedule
     }
 
-    /// What the run does, as operations of threads at places: what is new in another run is told by what is not among them.
-    pub(crate) fn behaviour(&self) -> HashSet<(u32, u16, String)> {
-        let mut seen = HashSet::new();
-        let mut known = HashSet::new();
+    /// What the run does, as hashes. What is new in another run is told by what is not among them.
+    pub(crate) fn behaviour(&self) -> Behaviour {
+        let mut places: HashMap<LocId, u64> = HashMap::new();
+        let mut place = |at: LocId| {
+            *places.entry(at).or_insert_with(|| FxBuildHasher.hash_one(self.names.location(at).to_string()))
+        };
+        let mut found = Behaviour::default();
+        let mut histories: HashMap<u32, u64> = HashMap::new();
+        let mut writers: HashMap<u32, (u32, u64)> = HashMap::new();
         for event in &self.events {
-            if known.insert((event.thread, event.op, event.loc)) {
-                let place = self.names.location(event.loc).to_string();
-                seen.insert((event.thread.index() as u32, event.op.code(), place));
+            let (thread, at) = (event.thread.index() as u32, place(event.loc));
+            let step = FxBuildHasher.hash_one((thread, event.op, at));
+            found.does.insert(step);
+            let history = histories.entry(thread).or_default();
+            *history = FxBuildHasher.hash_one((*history, step));
+            if !event.op.is_access() {
+                continue;
+            }
+            if !matches!(event.op, InputOp::Write(_) | InputOp::Free) {
+                let writer = writers.get(&event.object).filter(|(writer, _)| *writer != thread);
+                let read = FxBuildHasher.hash_one((thread, at, writer));
+                found.reads.insert(read);
+                // Addresses differ from run to run; other values tell outcomes apart.
+                let value = event.value.filter(|value| value.unsigned_abs() < 1 << 24);
+                *history = FxBuildHasher.hash_one((*history, read, value));
+            }
+            if !matches!(event.op, InputOp::Read(_)) {
+                writers.insert(event.object, (thread, at));
             }
         }
-        seen
+        let mut histories: Vec<(u32, u64)> = histories.into_iter().collect();
+        histories.sort_unstable();
+        found.histories.insert(FxBuildHasher.hash_one(histories));
+        found
     }
 
     /// An event in words, as far as a reader of a report needs it.
@@ -111,6 +136,17 @@ impl Run {
         let function = place.function.map(|name| format!(" in {name}")).unwrap_or_default();
         format!("{thread}: {}{object} at {place}{function}", event.op.text())
     }
+}
+
+/// What a run does, hashed; by what is rarer first.
+#[derive(Default)]
+pub(crate) struct Behaviour {
+    /// Operations of threads at places.
+    pub(crate) does: HashSet<u64>,
+    /// Which reads saw what was written where.
+    pub(crate) reads: HashSet<u64>,
+    /// Everything that its threads did and saw, each from its beginning to its end: one hash.
+    pub(crate) histories: HashSet<u64>,
 }
 
 /// A sink that keeps all events, for runs that are examined at once.

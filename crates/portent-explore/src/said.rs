@@ -80,6 +80,12 @@ pub(crate) fn assertion_place(text: &str) -> Option<String> {
     words.iter().find(is_place).map(|word| (*word).to_owned())
 }
 
+/// Where the last assertion failed that a program's standard error tells of.
+pub(crate) fn printed_assertion(stderr: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(stderr);
+    text.lines().rev().find(|line| line.contains(": Assertion ")).and_then(assertion_place)
+}
+
 /// What an assertion asserts, without the program's name in front.
 pub(crate) fn assertion_text(text: &str) -> String {
     let rest = text.split_once(": Assertion ").map_or(text, |(_, rest)| rest);

@@ -6,6 +6,8 @@
 //! run (examine ─▶ launch: descriptors, library, log_file, output) ─▶ convert (symbols) ─▶ record: events, names, outcome, recording
 //! ```
 //!
+//! What `convert` and `record` read from the files of a program, `files` keeps for the next run.
+//!
 //! [`NativeProgram`](record::NativeProgram) is the one recorder: it runs a program under a plan and writes what it did to any
 //! sink. It is a [`Program`](portent_explore::Program), so that the loop and its replays work on it.
 //!
@@ -17,6 +19,8 @@
 pub mod build;
 #[cfg(target_os = "linux")]
 pub mod convert;
+#[cfg(target_os = "linux")]
+mod files;
 #[cfg(target_os = "linux")]
 pub mod record;
 pub mod run;

@@ -10,7 +10,15 @@ use portent_trace::{EventId, Trace};
 
 /// The line for an event of a trace.
 pub(crate) fn of_event(trace: &Trace, event: EventId) -> At {
-    At::of(trace, trace.event(event).loc)
+    let frames = trace.stack_of(event);
+    let own = frames.iter().find(|frame| frame.user).map(|frame| (frame.location, &frame.function));
+    match own {
+        Some((location, function)) => {
+            let at = At::of(trace, location);
+            At { function: at.function.or_else(|| Some(function.clone()).filter(|name| !name.is_empty())), ..at }
+        }
+        None => At::of(trace, trace.event(event).loc),
+    }
 }
 
 /// The line for a place of a finding: its own, or the innermost of the user's if that is a library's.

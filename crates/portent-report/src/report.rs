@@ -489,9 +489,16 @@ impl Spot {
             object: place.object.clone(),
             value: crate::lookup::recorded(place).and_then(|event| trace.value(event)),
             at: place.location.map(|loc| At::of(trace, loc)),
-            stack: Vec::new(),
+            stack: place.kernel.map(|event| frames(trace, event)).unwrap_or_default(),
         }
     }
+}
+
+/// The call stack of an event, as far as the trace has it.
+fn frames(trace: &Trace, event: EventId) -> Vec<StackFrame> {
+    trace.stack(event).map_or_else(Vec::new, |_| {
+        trace.stack_of(event).iter().map(|frame| StackFrame::of(trace.names(), frame)).collect()
+    })
 }
 
 /// Whether the block around a finding's first event is marked in the source, not a function that is taken for one.

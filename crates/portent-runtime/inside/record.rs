@@ -5,12 +5,17 @@ use crate::state::{Thread, UnreadWrite};
 use crate::sys;
 use std::arch::asm;
 
-/// Room the file grows by.
+/// Room that the file has at first. Most runs of a check need no more, and what a file system sets aside it has to free again.
+const FIRST_STEP: usize = 512 << 10;
+/// Room the file grows by, at most: as much as it has, up to this.
 const STEP: usize = 64 << 20;
 /// Kept free at the end, for the last notes after the disk is full.
 const RESERVE: usize = 64 << 10;
 /// How much address space is set aside for the recording.
 const SPAN: usize = 1 << 40;
+
+/// Pages of the mapping are not read before they are touched.
+const MADV_RANDOM: usize = 1;
 
 struct Log {
     base: *mut u8,
@@ -68,6 +73,9 @@ pub unsafe fn open(fd: isize) -> bool {
             sys::say(&["portent: cannot map the recording: no address space\n"]);
             return false;
         }
+        // A file system that reads ahead would fill megabytes with zeros for a run that writes a few pages. Where it does not
+        // listen, that only takes longer.
+        sys::call3(sys::SYS_MADVISE, base as usize, RECORDS_AT + FIRST_STEP, MADV_RANDOM);
         let header = base.cast::<Header>();
         let claimed = std::sync::atomic::AtomicU32::from_ptr(&raw mut (*header).pid);
         let order = std::sync::atomic::Ordering::SeqCst;
@@ -95,7 +103,7 @@ fn grow() {
         if !LOG.on {
             return;
         }
-        let mut step = STEP;
+        let mut step = (LOG.allocated - RECORDS_AT).clamp(FIRST_STEP, STEP);
         loop {
             let result = sys::call(sys::SYS_FALLOCATE, LOG.fd as usize, 0, LOG.allocated, step, 0, 0);
             if result == 0 {

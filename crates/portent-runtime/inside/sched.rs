@@ -46,6 +46,8 @@ pub struct Scheduler {
     /// Time that was skipped, in nanoseconds: what virtual clocks add to the real one.
     pub skipped: i64,
     random: u64,
+    /// How long the random policy lets a thread run, at most.
+    span: u64,
     policy: u64,
     /// Steps of the plan, in mapped memory.
     steps: *const [u64; 2],
@@ -89,6 +91,7 @@ static mut SCHEDULER: Scheduler = Scheduler {
     clock: 0,
     skipped: 0,
     random: 1,
+    span: 100,
     policy: 0,
     steps: std::ptr::null(),
     step_count: 0,

@@ -1,8 +1,7 @@
-/* A nondeterministic result under correct locking
+/* A result that depends on who comes last
  * Both bids are written under the lock: no race, no deadlock, nothing torn. But the last bid wins,
  * not the highest one, and nothing decides which of them is last.
  */
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -33,6 +32,5 @@ int main(void) {
     pthread_join(b, NULL);
     int price = best;
     printf("sold for %d\n", price);
-    assert(price == 50);
     return 0;
 }

@@ -7,29 +7,39 @@
 use crate::run::Run;
 use portent_predict::{Deciding, Place, Role};
 use portent_trace::{InputEvent, InputOp, ObjectClass, Trace};
+use std::collections::HashMap;
 
 /// What decides between a run that fails, and its trace, and one that passes; `failing` is the thread that fails.
 pub(super) fn decisive(fails: &Run, trace: &Trace, passes: &Run, failing: u32) -> Option<Deciding> {
     let threads = fails.events.iter().map(|event| event.thread.index() + 1).max().unwrap_or(0);
-    let differences: Vec<[usize; 2]> = (0..threads).filter_map(|thread| difference(fails, passes, thread)).collect();
+    let runs = [fails, passes].map(|run| Told { run, writers: last_writers(run) });
+    let differences: Vec<[usize; 2]> = (0..threads).filter_map(|thread| difference(&runs, thread)).collect();
+    let [failing_run, passing_run] = &runs;
     let of_failing = |at: &&[usize; 2]| fails.events[at[0]].thread.index() == failing as usize;
     let chosen = differences.iter().find(of_failing).or_else(|| differences.iter().min());
     match chosen {
         Some(&[at, before]) => {
-            let writer = last_writer(fails, at);
+            let writer = failing_run.writers[at];
             Some(Deciding {
                 operation: Place::of_input(trace, Role::Decisive, &fails.events[at], at as u32),
                 because: writer.map(|w| Place::of_input(trace, Role::Because, &fails.events[w], w as u32)),
                 fails: outcome(fails, at, writer),
-                passes: outcome(passes, before, last_writer(passes, before)),
+                passes: outcome(passes, before, passing_run.writers[before]),
             })
         }
         None => switch(fails, trace, passes),
     }
 }
 
+/// A run, and for each event the last write before it of what it accesses.
+struct Told<'a> {
+    run: &'a Run,
+    writers: Vec<Option<usize>>,
+}
+
 /// The first operation of a thread that both runs execute, and whose outcome differs: its place in each run.
-fn difference(fails: &Run, passes: &Run, thread: usize) -> Option<[usize; 2]> {
+fn difference([failing, passing]: &[Told<'_>; 2], thread: usize) -> Option<[usize; 2]> {
+    let (fails, passes) = (failing.run, passing.run);
     let of = |run: &Run| -> Vec<usize> {
         (0..run.events.len()).filter(|&at| run.events[at].thread.index() == thread).collect()
     };
@@ -38,7 +48,11 @@ fn difference(fails: &Run, passes: &Run, thread: usize) -> Option<[usize; 2]> {
         let same_place = fails.names.location(a.loc) == passes.names.location(b.loc);
         if a.op == b.op && same_place {
             let reads = matches!(a.op, InputOp::Read(_) | InputOp::Update(_));
-            if reads && a.value != b.value {
+            // What a thread wrote itself (addresses of its own blocks, mostly) follows from something before.
+            let foreign = |told: &Told<'_>, at: usize| {
+                told.writers[at].is_none_or(|writer| told.run.events[writer].thread.index() != thread)
+            };
+            if reads && a.value != b.value && (foreign(failing, here) || foreign(passing, there)) {
                 return Some([here, there]);
             }
             continue;
@@ -65,15 +79,20 @@ fn is_tried(op: InputOp) -> bool {
     )
 }
 
-/// The last write of what an event reads, before it.
-fn last_writer(run: &Run, at: usize) -> Option<usize> {
-    let read = &run.events[at];
-    if !read.op.is_access() {
-        return None;
-    }
-    let writes =
-        |event: &InputEvent| matches!(event.op, InputOp::Write(_) | InputOp::Update(_)) && event.object == read.object;
-    (0..at).rev().find(|&before| writes(&run.events[before]))
+/// For each event, the last write before it of what it accesses.
+fn last_writers(run: &Run) -> Vec<Option<usize>> {
+    let mut last: HashMap<u32, usize> = HashMap::new();
+    let of_event = |(at, event): (usize, &InputEvent)| {
+        if !event.op.is_access() {
+            return None;
+        }
+        let before = last.get(&event.object).copied();
+        if !matches!(event.op, InputOp::Read(_)) {
+            last.insert(event.object, at);
+        }
+        before
+    };
+    run.events.iter().enumerate().map(of_event).collect()
 }
 
 /// What an operation saw, in words.

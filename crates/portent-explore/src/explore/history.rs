@@ -1,6 +1,6 @@
 //! What is known from the runs so far: what they do, and what was told of them.
 
-use crate::run::Run;
+use crate::run::{Behaviour, Run};
 use portent_predict::{Bug, Finding, Nondeterminism, Place};
 use portent_trace::Trace;
 use std::collections::HashSet;
@@ -8,12 +8,25 @@ use std::collections::HashSet;
 /// What is known from the runs so far.
 #[derive(Default)]
 pub(super) struct History {
-    /// What all runs that were or will be examined do: operations of threads at places.
-    behaviour: HashSet<(u32, u16, String)>,
+    /// What all runs that were or will be gone on from do.
+    known: Behaviour,
     /// Ids of findings that were told.
     findings: HashSet<String>,
     /// Reads and final values that could come from another write, and from which they came.
     choices: HashSet<Choice>,
+}
+
+/// What is new in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Novelty {
+    /// A thread does something somewhere that it did not do there before.
+    Behaviour,
+    /// It only reads from where it did not read before.
+    Reads,
+    /// It does and reads nothing new, but not in this combination.
+    Order,
+    /// Nothing.
+    None,
 }
 
 /// A read or a final value, the write that it came from, and one that it could come from, by their places.
@@ -43,12 +56,24 @@ impl Choice {
 impl History {
     /// From now on, nothing that this run does is new.
     pub(super) fn runs_like(&mut self, run: &Run) {
-        self.behaviour.extend(run.behaviour());
+        let Behaviour { does, reads, histories } = run.behaviour();
+        self.known.does.extend(does);
+        self.known.reads.extend(reads);
+        self.known.histories.extend(histories);
     }
 
-    /// Whether a run does something that no run before it did.
-    pub(super) fn is_new(&self, run: &Run) -> bool {
-        run.behaviour().iter().any(|what| !self.behaviour.contains(what))
+    /// What a run does that no run before it did.
+    pub(super) fn novelty(&self, run: &Run) -> Novelty {
+        let Behaviour { does, reads, histories } = run.behaviour();
+        if !does.is_subset(&self.known.does) {
+            Novelty::Behaviour
+        } else if !reads.is_subset(&self.known.reads) {
+            Novelty::Reads
+        } else if !histories.is_subset(&self.known.histories) {
+            Novelty::Order
+        } else {
+            Novelty::None
+        }
     }
 
     /// Findings were told.

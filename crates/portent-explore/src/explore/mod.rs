@@ -6,7 +6,8 @@
 //!
 //! Every run is also looked at for failures ([`Run::failures`]), wanted or not: a replay that was to show something else and
 //! crashed has found a crash. So that there are enough runs to look at, each run that is examined is also tried with one switch
-//! more (`neighbours`). In the end each failure is run again with ever shorter schedules (`settle`).
+//! more (`neighbours`), the first also with switches at random, and so are, as far as the number of tries goes, runs in which somebody read what nobody had read
+//! before. In the end each failure is run again with ever shorter schedules (`settle`).
 //!
 //! Of several models the first is believed. What the others, more optimistic, add is replayed as well, and kept only if a
 //! replay shows it.
@@ -28,11 +29,11 @@ use crate::replay::{self, Replay, Script};
 use crate::run::Run;
 use crate::schedule::{Schedule, ScheduleGoal};
 use cases::Cases;
-use history::History;
+use history::{History, Novelty};
 use portent_order::Model;
-use portent_predict::{Control, Finding, Prediction};
-use portent_trace::{FunctionBlocks, Trace};
-use std::collections::{BTreeMap, HashSet};
+use portent_predict::{BugKind, Control, Finding, Prediction};
+use portent_trace::{FunctionBlocks, InputEvent, Trace};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -57,6 +58,8 @@ pub struct Options {
     pub times: u32,
     /// Neighbours of each examined run that are tried, at most.
     pub neighbours: usize,
+    /// Whether findings that are no alarm by themselves are replayed until they were seen once only.
+    pub quick_observations: bool,
     /// How long everything may take, up to what cannot be interrupted.
     pub budget: Duration,
     /// How long one run of the program may take.
@@ -78,6 +81,16 @@ impl Options {
     pub const BUDGET: Duration = Duration::from_secs(120);
     /// Neighbours of each examined run that are tried, unless said otherwise.
     pub const NEIGHBOURS: usize = 40;
+    /// So many times as many tries there are in all.
+    const TRIES: usize = 6;
+    /// A run that takes so many times as long as the recorded one hangs,
+    const SLOWER: u32 = 30;
+    /// unless it takes less than this.
+    const SHORT: Duration = Duration::from_secs(3);
+    /// Runs that wait for that, at most.
+    const WAITING: usize = 48;
+    /// Runs with more events are not worth it.
+    const WANDERERS: usize = 100_000;
     /// Replays with new behaviour that each examined run and model may add to the next round.
     const NEW_RUNS: usize = 8;
 }
@@ -94,6 +107,7 @@ impl Default for Options {
             rounds: Self::ROUNDS,
             times: Self::TIMES,
             neighbours: Self::NEIGHBOURS,
+            quick_observations: false,
             budget: Self::BUDGET,
             timeout: Self::TIMEOUT,
         }
@@ -125,11 +139,15 @@ pub fn explore(
         history: History::default(),
         confirmed: HashSet::new(),
         cases: Cases::default(),
+        waiting: [VecDeque::new(), VecDeque::new()],
+        tries: options.neighbours * Options::TRIES,
+        recorded: Duration::ZERO,
         first: None,
         passed: None,
         exploration: Exploration::default(),
     };
     explorer.all_rounds()?;
+    explorer.wander()?;
     explorer.settle()?;
     let Explorer { mut exploration, observer, .. } = explorer;
     let partial = |answer: &Answer| answer.prediction.partial.is_some();
@@ -140,10 +158,21 @@ pub fn explore(
     Ok(exploration)
 }
 
+/// How much is looked for in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    /// All that was asked for.
+    Whole,
+    /// What is harm by itself.
+    HarmOnly,
+}
+
 /// A run that is to be examined.
 struct Subject {
     id: RunId,
     run: Run,
+    /// Up to this event it is like a run whose neighbours were tried.
+    from: usize,
     trace: Arc<Trace>,
 }
 
@@ -160,6 +189,13 @@ struct Explorer<'a> {
     confirmed: HashSet<String>,
     /// Failures that runs showed.
     cases: Cases<Subject>,
+    /// Runs in which somebody read what nobody had read before, and those in which a thread did and read all as never before:
+    /// their neighbours are worth a try, in this order.
+    waiting: [VecDeque<(Run, usize)>; 2],
+    /// Tries that are left.
+    tries: usize,
+    /// How long the longest recorded run took.
+    recorded: Duration,
     /// The first recorded run.
     first: Option<Arc<Subject>>,
     /// Some run that passed, where the first did not.
@@ -174,18 +210,57 @@ impl Explorer<'_> {
             let mut next = Vec::new();
             for subject in subjects {
                 let explore = round < self.options.rounds;
-                next.extend(self.examine(&subject, explore)?);
-                next.extend(self.neighbours(&subject, explore)?);
+                next.extend(self.examine(&subject, explore, Depth::Whole)?);
+                if round == 1 {
+                    next.extend(self.at_random(&subject, explore)?);
+                }
+                next.extend(self.neighbours(&subject, explore, self.options.neighbours)?);
             }
             self.observer.see(Event::RoundDone { round, new: next.len() });
             if next.is_empty() {
                 break;
             }
             let id = |number| RunId { round: round + 1, number };
-            let subject = |(number, run): (usize, Run)| self.subject(id(number), run);
+            let subject = |(number, (run, from)): (usize, (Run, usize))| self.subject(id(number), run, from);
             subjects = (1..).zip(next).map(subject).collect::<Result<_, _>>()?;
         }
         Ok(())
+    }
+
+    /// Goes on from runs that did nothing new but read something new, as far as the number of tries allows: only what is harm
+    /// by itself is looked for there.
+    fn wander(&mut self) -> Result<(), Error> {
+        for number in 1.. {
+            let Some((run, from)) = self.waiting.iter_mut().find_map(VecDeque::pop_front) else { break };
+            if self.tries == 0 || self.out_of_time() {
+                break;
+            }
+            let subject = self.subject(RunId { round: self.options.rounds + 1, number }, run, from)?;
+            self.examine(&subject, false, Depth::HarmOnly)?;
+            self.neighbours(&subject, false, self.options.neighbours)?;
+        }
+        Ok(())
+    }
+
+    /// A run that may be worth going on from: one that did something new is for the next round, if that is wanted.
+    fn consider(&mut self, run: Run, like: &Run, new: &mut Vec<(Run, usize)>, most: usize) {
+        let novelty = self.history.novelty(&run);
+        if novelty == Novelty::None {
+            return;
+        }
+        // Neighbours of what it shares with the other run are tried there.
+        let parts = |(a, b): (&InputEvent, &InputEvent)| a.thread != b.thread;
+        let from = run.events.iter().zip(&like.events).position(parts).unwrap_or(0);
+        if novelty == Novelty::Behaviour && new.len() < most {
+            self.history.runs_like(&run);
+            new.push((run, from));
+            return;
+        }
+        let waiting = &mut self.waiting[usize::from(novelty == Novelty::Order)];
+        if waiting.len() < Options::WAITING && run.events.len() < Options::WANDERERS {
+            self.history.runs_like(&run);
+            waiting.push_back((run, from));
+        }
     }
 
     /// The runs of the first round.
@@ -196,10 +271,12 @@ impl Explorer<'_> {
             let policy = if number == 0 { Policy::Stay } else { Policy::Random };
             let limit = Some(self.options.timeout);
             self.observer.see(Event::RunStarted { run: id });
+            let started = Instant::now();
             let run = self.program.run(&Plan { policy, seed: number.into(), limit, ..Plan::default() })?;
+            self.recorded = self.recorded.max(started.elapsed());
             self.exploration.runs += 1;
             self.observer.see(Event::RunRecorded { run: id, recorded: &run });
-            let subject = self.subject(id, run)?;
+            let subject = self.subject(id, run, 0)?;
             self.first.get_or_insert_with(|| Arc::clone(&subject));
             self.watch(&subject.run, &subject, true);
             subjects.push(subject);
@@ -207,9 +284,9 @@ impl Explorer<'_> {
         Ok(subjects)
     }
 
-    fn subject(&self, id: RunId, run: Run) -> Result<Arc<Subject>, Error> {
+    fn subject(&self, id: RunId, run: Run, from: usize) -> Result<Arc<Subject>, Error> {
         let trace = run.trace((self.options.functions)()).map_err(|error| error.in_input(&id.to_string()))?;
-        Ok(Arc::new(Subject { id, run, trace: Arc::new(trace) }))
+        Ok(Arc::new(Subject { id, run, from, trace: Arc::new(trace) }))
     }
 
     fn out_of_time(&self) -> bool {
@@ -218,31 +295,58 @@ impl Explorer<'_> {
 
     /// How long one more run may take.
     fn limit(&self) -> Duration {
-        self.options.timeout.min(self.left() + Duration::from_secs(1))
+        limit(self.longest(), self.deadline)
+    }
+
+    /// How long a run may take at all.
+    fn longest(&self) -> Duration {
+        self.options.timeout.min((self.recorded * Options::SLOWER).max(Options::SHORT))
+    }
+
+    /// Runs in which chance decides who goes on; those that did something new, if those are wanted.
+    fn at_random(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<(Run, usize)>, Error> {
+        let total = self.options.neighbours as u64 / 2;
+        self.try_all(subject, explore, (1..=total).map(|seed| (Schedule::default(), Policy::Random, seed)).collect())
     }
 
     /// Runs that are next to one that was examined; those that did something new, if those are wanted.
-    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<Run>, Error> {
+    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool, most: usize) -> Result<Vec<(Run, usize)>, Error> {
+        let schedules = neighbours::neighbours(&subject.run, subject.from, most.min(self.tries));
+        self.try_all(subject, explore, schedules.into_iter().map(|schedule| (schedule, Policy::Stay, 0)).collect())
+    }
+
+    /// Runs the program in several ways, like a run, and looks at what it does.
+    fn try_all(
+        &mut self,
+        subject: &Arc<Subject>,
+        explore: bool,
+        ways: Vec<(Schedule, Policy, u64)>,
+    ) -> Result<Vec<(Run, usize)>, Error> {
         let mut new = Vec::new();
-        let schedules = neighbours::neighbours(&subject.run, self.options.neighbours);
-        let total = schedules.len() as u64;
+        let total = ways.len() as u64;
         // Most of the time is for what was predicted.
         let until = Instant::now() + self.left() / 8;
-        for (done, schedule) in (0..).zip(schedules) {
+        let is_over = |explorer: &Self| explorer.out_of_time() || Instant::now() >= until;
+        if !ways.is_empty() && !is_over(self) {
+            let like = Some(&subject.run);
+            let plans = ways.iter().map(|(schedule, policy, seed)| {
+                let (policy, seed, schedule) = (*policy, *seed, Some(schedule));
+                Plan { policy, seed, schedule, like, limit: None, silent: true }
+            });
+            let plans: Vec<Plan<'_>> = plans.collect();
+            let (program, timeout, deadline) = (self.program, self.longest(), self.deadline);
+            let limit = move || limit(timeout, deadline);
+            let mut done = 0;
             self.observer.see(Event::Trying { run: subject.id, done, total });
-            if self.out_of_time() || Instant::now() >= until {
-                break;
-            }
-            let limit = Some(self.limit());
-            let plan =
-                Plan { schedule: Some(&schedule), like: Some(&subject.run), limit, silent: true, ..Plan::default() };
-            let run = self.program.run(&plan)?;
-            self.exploration.runs += 1;
-            self.watch(&run, subject, false);
-            if explore && new.len() < Options::NEW_RUNS && self.history.is_new(&run) {
-                self.history.runs_like(&run);
-                new.push(run);
-            }
+            program.run_each(&plans, &limit, &mut |run| {
+                done += 1;
+                self.observer.see(Event::Trying { run: subject.id, done, total });
+                self.exploration.runs += 1;
+                self.watch(&run, subject, false);
+                self.tries = self.tries.saturating_sub(1);
+                self.consider(run, &subject.run, &mut new, if explore { Options::NEW_RUNS } else { 0 });
+                !is_over(self)
+            })?;
         }
         self.observer.see(Event::Tried { run: subject.id });
         Ok(new)
@@ -253,12 +357,21 @@ impl Explorer<'_> {
     }
 
     /// Predicts from a run and replays what was predicted; the replays that did something new, if those are wanted.
-    fn examine(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<Run>, Error> {
+    fn examine(&mut self, subject: &Arc<Subject>, explore: bool, depth: Depth) -> Result<Vec<(Run, usize)>, Error> {
         self.history.runs_like(&subject.run);
         let mut new = Vec::new();
         let mut answers: Vec<Answer> = Vec::new();
-        for (at, &model) in self.options.models.iter().enumerate() {
-            let mut prediction = self.predict(subject, model)?;
+        let models = match depth {
+            Depth::Whole => self.options.models.len(),
+            Depth::HarmOnly => 1,
+        };
+        for (at, &model) in self.options.models.iter().take(models).enumerate() {
+            let mut prediction = self.predict(subject, model, depth)?;
+            if depth == Depth::HarmOnly {
+                // What was not decided there is not what the recorded run left undecided.
+                prediction.incomplete.clear();
+                prediction.may_read.clear();
+            }
             // What the optimistic models add must be shown to be told.
             let must_show = at > 0;
             if must_show {
@@ -291,11 +404,13 @@ impl Explorer<'_> {
             self.observer.keep(&subject.run, &examined)?;
         }
         self.observer.see(Event::RunExamined { examined: &examined });
-        self.exploration.examined.push(examined);
+        if has_findings || depth == Depth::Whole {
+            self.exploration.examined.push(examined);
+        }
         Ok(new)
     }
 
-    fn predict(&mut self, subject: &Subject, model: Model) -> Result<Prediction, Error> {
+    fn predict(&mut self, subject: &Subject, model: Model, depth: Depth) -> Result<Prediction, Error> {
         let bound = self.options.properties.as_ref().map(|all| all.bind(&subject.trace, &self.declared));
         let properties = match bound {
             Some(Err(wrong)) if subject.id.round == 1 => return Err(wrong),
@@ -315,7 +430,10 @@ impl Explorer<'_> {
                     observer.see(Event::Predicting { run, model, done, total });
                 }
             };
-            let options = portent_predict::Options { model, ..self.options.search.clone() };
+            let mut options = portent_predict::Options { model, ..self.options.search.clone() };
+            if depth == Depth::HarmOnly {
+                options.kinds.retain(|kind| matches!(kind, BugKind::Race | BugKind::Deadlock | BugKind::LostUpdate));
+            }
             let request =
                 Request { options: &options, properties: &properties, width: self.options.width, budget: &budget };
             let control = Control { interrupt: Some(self.interrupt), progress: Some(&progress) };
@@ -333,7 +451,7 @@ impl Explorer<'_> {
         prediction: &Prediction,
         optimistic: bool,
         explore: bool,
-        new: &mut Vec<Run>,
+        new: &mut Vec<(Run, usize)>,
     ) -> Result<BTreeMap<String, Replayed>, Error> {
         let (run, total) = (subject.id, prediction.findings.len() as u64);
         let most = new.len() + if explore { Options::NEW_RUNS } else { 0 };
@@ -347,12 +465,8 @@ impl Explorer<'_> {
                 self.exploration.not_replayed += usize::from(!optimistic);
                 continue;
             }
-            let replayed = self.replay_one(subject, finding, |explorer, run| {
-                if new.len() < most && explorer.history.is_new(&run) {
-                    explorer.history.runs_like(&run);
-                    new.push(run);
-                }
-            })?;
+            let replayed =
+                self.replay_one(subject, finding, |explorer, run| explorer.consider(run, &subject.run, new, most))?;
             told.insert(finding.id.clone(), replayed);
         }
         Ok(told)
@@ -371,9 +485,20 @@ impl Explorer<'_> {
     ) -> Result<Replayed, Error> {
         let (schedule, wanted) = replay::Finding::of(&subject.trace, finding).script(&subject.run)?;
         let mut replayed = Replayed::default();
+        // What is no alarm need not be shown more than once.
+        let harm = matches!(
+            finding.kind(),
+            BugKind::Race | BugKind::Deadlock | BugKind::LostUpdate | BugKind::Property | BugKind::Failure
+        );
+        let times =
+            if harm || !self.options.quick_observations { self.options.times } else { self.options.times.min(1) };
         for (policy, seed, swapped) in continuations(&schedule, self.options.times) {
             if replayed.runs > 0 && self.out_of_time() {
                 break;
+            }
+            // The very same once more.
+            if replayed.runs == 1 && replayed.hits == 0 && policy == Policy::Stay && !swapped {
+                continue;
             }
             let mut schedule = schedule.clone();
             if let (ScheduleGoal::Race([a, b]), true) = (&schedule.goal, swapped) {
@@ -400,7 +525,7 @@ impl Explorer<'_> {
             // Whatever comes after a schedule cannot mend that it was not followed.
             let left = !replay.hit && replay.diverged.is_some();
             ran(self, replay.run);
-            if left || replayed.hits >= self.options.times {
+            if left || replayed.hits >= times {
                 break;
             }
         }
@@ -410,6 +535,11 @@ impl Explorer<'_> {
         }
         Ok(replayed)
     }
+}
+
+/// How long one run may take that begins now.
+fn limit(timeout: Duration, deadline: Instant) -> Duration {
+    timeout.min(deadline.saturating_duration_since(Instant::now()) + Duration::from_secs(1))
 }
 
 /// How a program can go on when a schedule is done: policy, seed, and whether the second of two racing threads goes first.

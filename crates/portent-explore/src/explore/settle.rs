@@ -15,7 +15,7 @@ use portent_order::Model;
 use portent_predict::{
     Bug, Deadlock, Evidence, Failure, Finding, Flags, Harm, Place, Prediction, Role, StackFrame, Step, Witness,
 };
-use portent_trace::{EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError, short_function};
+use portent_trace::{EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -167,7 +167,7 @@ impl Explorer<'_> {
 
     /// Runs the program once under a schedule: does it fail in the same way?
     fn attempt(&mut self, schedule: &Schedule, like: &Arc<Subject>, identity: &str) -> Tried {
-        let limit = Some(self.options.timeout.min(self.left() + Duration::from_secs(5)));
+        let limit = Some(self.limit().max(Duration::from_secs(1)));
         let plan = Plan { schedule: Some(schedule), like: Some(&like.run), limit, silent: true, ..Plan::default() };
         // What cannot be run again cannot be shown again, and is told as that.
         let Ok(run) = self.program.run(&plan) else { return Tried::Other };
@@ -294,16 +294,7 @@ fn stack(run: &Run, event: u32) -> Vec<StackFrame> {
     if event as usize >= run.events.len() {
         return Vec::new();
     }
-    let frames = run.stack(event as usize).into_iter().map(|frame| {
-        let location = run.names.location(frame.location);
-        StackFrame {
-            function: short_function(&frame.function).to_string(),
-            file: location.file.map_or_else(|| location.to_string(), str::to_owned),
-            line: location.line,
-            user: frame.user,
-        }
-    });
-    frames.collect()
+    run.stack(event as usize).iter().map(|frame| StackFrame::of(&run.names, frame)).collect()
 }
 
 #[cfg(test)]

@@ -85,7 +85,9 @@ impl Script<'_> {
         let failures = run.failures();
         let failed = failures.iter().find(|failed| !before.contains(&failed.identity()));
         let failed = failed.map(|failed| format!("{}: {}", Form::Failure(failed.harm).words().title, failed.message));
-        let divergence = self.divergence(&run);
+        // A failure is not about where the run that it was first seen in went: whatever leads there will do.
+        let is_failure = matches!(self.wanted, Wanted::Failure { .. });
+        let divergence = self.divergence(&run).filter(|_| !is_failure);
         let diverged = divergence.as_ref().map(Divergence::to_string);
         let mut replay = Replay { hit: false, evidence: Vec::new(), diverged, divergence, failed, run };
         (replay.hit, replay.evidence) = self.seen(&replay);

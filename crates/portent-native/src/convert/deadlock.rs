@@ -28,7 +28,7 @@ pub struct Waiting {
 pub struct Holder {
     /// What the trace calls it.
     pub name: String,
-    /// Where it took the lock.
+    /// Where it took the lock; empty if that is in a library.
     pub location: String,
 }
 
@@ -61,7 +61,11 @@ impl Waiting {
         }
         let mut holders = self.holders.iter().peekable();
         if holders.peek().is_some() {
-            let holders: Vec<_> = holders.map(|h| format!("{}, which took it at {}", h.name, h.location)).collect();
+            let told = |holder: &Holder| match holder.location.as_str() {
+                "" => holder.name.clone(),
+                place => format!("{}, which took it at {place}", holder.name),
+            };
+            let holders: Vec<_> = holders.map(told).collect();
             text.push_str(&format!("; it is held by {}", holders.join(" and ")));
         }
         text

@@ -259,7 +259,7 @@ impl Converter {
     }
 
     /// A place as the program's author knows it: the innermost one that is not in a system's library.
-    fn own_place(&mut self, thread: u32, pc: u64) -> String {
+    pub(super) fn own_place(&mut self, thread: u32, pc: u64) -> String {
         let site = self.allocation_site(thread, pc);
         self.memory.site_text(site).to_owned()
     }

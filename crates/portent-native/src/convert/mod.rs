@@ -42,7 +42,7 @@ use portent_runtime::log::{LogEvent, Record, note, op};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
-    SYSTEM_CALLS, StackId, ThreadId, TraceError,
+    SYSTEM_CALLS, StackId, ThreadId, TraceError, is_user_place,
 };
 use sites::{OpenCall, Sites};
 use std::path::Path;
@@ -400,7 +400,7 @@ impl Converter {
                             lock.holders().filter(|holding| u64::from(holding.thread) != thread || code == op::ACQUIRE);
                         holders.extend(others.map(|holding| Holder {
                             name: self.survey.thread_name(holding.thread as usize),
-                            location: self.names.location(holding.at).to_string(),
+                            location: own_text(&self.names, holding.at),
                         }));
                         Some(self.names.name(ObjectClass::Lock, lock.first).to_owned())
                     }
@@ -416,6 +416,15 @@ impl Converter {
             _ => None,
         };
         let name = self.survey.thread_name(thread as usize);
-        Waiting { thread, name, pending, object, location: place.text, function: place.function, holders }
+        let location = self.own_place(thread as u32, pc);
+        // The function of a line that is somebody else's tells nothing.
+        let function = place.function.filter(|_| location == place.text);
+        Waiting { thread, name, pending, object, location, function, holders }
     }
+}
+
+/// A place, if it is in the program's own code; a line of a library's header tells nobody anything.
+fn own_text(names: &Names, at: LocId) -> String {
+    let location = names.location(at);
+    if is_user_place(&location) { location.to_string() } else { String::new() }
 }

@@ -326,7 +326,7 @@ fn the_write_before_a_free_frees() {
 fn a_block_is_called_what_the_program_calls_it() {
     let mut log = Log::new(1);
     log.note(note::BLOCK, &[], "transfer").sync(op::BEGIN, 0).sync(op::BEGIN, 0).sync(op::END, 0).sync(op::END, 0);
-    assert_eq!(log.objects(), ["begin(transfer)", "begin(deposit)", "end(deposit)", "end(transfer)"]);
+    assert_eq!(log.objects(), ["begin(transfer)", "begin(main)", "end(main)", "end(transfer)"]);
 }
 
 #[test]

@@ -17,6 +17,8 @@ use portent_runtime::plan::{self, goal, policy};
 use portent_trace::format::TraceSink;
 use portent_trace::{InputOp, Progress};
 use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// A program that can be run under the runtime.
 #[derive(Clone, Debug)]
@@ -124,13 +126,41 @@ impl NativeProgram {
 impl Program for NativeProgram {
     fn run(&self, plan: &Plan<'_>) -> Result<Run, Error> {
         let recorded = self.recorded(plan)?;
-        let finished = self.start_with(plan, recorded.as_ref(), self.streams(plan, recorded.as_ref()))?;
-        let mut sink = EventSink::default();
-        let mut recorded = finished.write(&mut sink, |_| ())?;
-        let outcome = recorded.outcome(&finished.ended);
-        let names = std::mem::take(&mut recorded.converted.names);
-        let EventSink { events, stacks } = sink;
-        Ok(Run { events, stacks, names, outcome, recording: recorded.recording.to_json()? })
+        self.start_with(plan, recorded.as_ref(), self.streams(plan, recorded.as_ref()))?.run()
+    }
+
+    fn run_each(
+        &self,
+        plans: &[Plan<'_>],
+        limit: &(dyn Fn() -> Duration + Sync),
+        ran: &mut dyn FnMut(Run) -> bool,
+    ) -> Result<(), Error> {
+        // The program runs on another thread, while what it did the last time becomes a trace on this one, which knows its
+        // files. Nothing is handed over before it is asked for, so that there is never more than one run too many.
+        std::thread::scope(|scope| {
+            let (sender, finished) = mpsc::sync_channel(0);
+            scope.spawn(move || {
+                for plan in plans {
+                    let plan = Plan { limit: Some(limit()), ..plan.clone() };
+                    let start = || {
+                        let recorded = self.recorded(&plan)?;
+                        self.start_with(&plan, recorded.as_ref(), self.streams(&plan, recorded.as_ref()))
+                    };
+                    let started = start();
+                    let failed = started.is_err();
+                    // Nobody wants it any more, or cannot have it.
+                    if sender.send(started).is_err() || failed {
+                        break;
+                    }
+                }
+            });
+            for finished in finished {
+                if !ran(finished?.run()?) {
+                    break;
+                }
+            }
+            Ok(())
+        })
     }
 
     fn declarations(&self) -> BTreeMap<String, String> {
@@ -139,6 +169,16 @@ impl Program for NativeProgram {
 }
 
 impl Finished<'_> {
+    /// The run, with its events.
+    fn run(&self) -> Result<Run, Error> {
+        let mut sink = EventSink::default();
+        let mut recorded = self.write(&mut sink, |_| ())?;
+        let outcome = recorded.outcome(&self.ended);
+        let names = std::mem::take(&mut recorded.converted.names);
+        let EventSink { events, stacks } = sink;
+        Ok(Run { events, stacks, names, outcome, recording: recorded.recording.to_json()? })
+    }
+
     /// Writes the events to a sink, which the caller finishes.
     pub fn write(&self, sink: &mut dyn TraceSink, progress: impl FnMut(Progress)) -> Result<Recorded, Error> {
         let converted = convert::convert(&self.log, &self.invocation.directory, sink, progress)?;

@@ -1,9 +1,11 @@
 //! A look at a program before it is started: can it be recorded, and if not, why not and what to do.
 
 use crate::Error;
+use crate::files::Kept;
 use object::elf;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -139,6 +141,13 @@ pub fn not_instrumented(program: &Path, nature: Nature) -> Error {
 
 /// What tells one build of a file from another.
 pub fn build_id(path: &Path) -> Option<String> {
+    thread_local! {
+        static KNOWN: RefCell<Kept<PathBuf, Option<String>>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| known.get(path.to_owned(), path, || read_build_id(path)))
+}
+
+fn read_build_id(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let id = file.build_id().ok()??;

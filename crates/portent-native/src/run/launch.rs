@@ -7,18 +7,22 @@
 use super::output::{Files, Streams};
 use super::{descriptors, library, log_file};
 use crate::Error;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::personality::{self, Persona};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use portent_explore::{End, Output};
 use portent_runtime::plan::Plan;
 use portent_trace::TraceError;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::SignalOnly;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -209,77 +213,84 @@ fn start(command: &mut Command) -> Result<(Child, bool), Error> {
         };
         Error::not_started(format!("{}: {error}", Path::new(what).display()), help)
     })?;
-    let stays = std::fs::read_to_string("/proc/sys/kernel/randomize_va_space").is_ok_and(|text| text.trim() == "0");
-    Ok((child, refused && !stays))
+    let path = "/proc/sys/kernel/randomize_va_space";
+    let stays = || std::fs::read_to_string(path).is_ok_and(|text| text.trim() == "0");
+    Ok((child, refused && !stays()))
 }
 
-/// Signals to this process while a program runs.
+/// Signals to this process while a program runs: those that are the program's, and the one that says that it has ended.
 struct Forwarding {
-    signals: Signals,
+    signals: SignalDelivery<UnixStream, SignalOnly>,
 }
 
 /// Does something while signals that would end this process are caught.
 fn with_signals<T>(work: impl FnOnce(&mut Forwarding) -> Result<T, Error>) -> Result<T, Error> {
-    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]);
-    let signals = signals.map_err(|error| Error::Trace(TraceError::whole(error).in_input("signals")))?;
+    let listen = || {
+        let (read, write) = UnixStream::pair()?;
+        SignalDelivery::with_pipe(read, write, SignalOnly, [SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT])
+    };
+    let signals = listen().map_err(|error| Error::Trace(TraceError::whole(error).in_input("signals")))?;
     work(&mut Forwarding { signals })
 }
 
+/// How long to wait, at most, for the system to say that the program has ended before looking: should this process have
+/// been started with that signal blocked, nobody says so.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 impl Forwarding {
-    /// Waits for the program, and passes signals on to it meanwhile; whether it had to be stopped after `limit`.
+    /// Waits for the program, passes signals on to it and shows what it writes meanwhile; whether it had to be stopped after
+    /// `limit`.
     fn follow(
         &mut self,
         mut child: Child,
         limit: Option<Duration>,
-        files: Option<&mut Files>,
+        mut files: Option<&mut Files>,
     ) -> std::io::Result<(ExitStatus, bool)> {
         let pid = Pid::from_raw(child.id() as i32);
-        let handle = self.signals.handle();
-        std::thread::scope(|scope| {
-            let signals = &mut self.signals;
-            scope.spawn(move || {
-                for number in signals.forever() {
-                    // The terminal sends its signals to everybody who is in the foreground, the program included.
-                    let is_everybodys = number != SIGTERM && in_foreground();
-                    if let (false, Ok(signal)) = (is_everybodys, Signal::try_from(number)) {
-                        // It may have ended by now.
-                        let _ = signal::kill(pid, signal);
-                    }
-                }
-            });
-            let status = wait_limited(&mut child, limit, files);
-            handle.close();
-            status
-        })
+        // A limit that no clock reaches is none.
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        // What is written at once is shown soon; what is written for long, in larger pieces.
+        let mut pause = Duration::from_millis(1);
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok((status, false));
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                child.kill()?;
+                return Ok((child.wait()?, true));
+            }
+            let mut patience = left.unwrap_or(PATIENCE).min(PATIENCE);
+            if let Some(files) = &mut files {
+                files.keep_up();
+                patience = patience.min(pause);
+                pause = (pause * 2).min(Duration::from_millis(10));
+            }
+            self.wait(patience)?;
+            self.forward(pid);
+        }
     }
-}
 
-/// Waits for a program, shows meanwhile what it writes, and stops it after `limit`.
-fn wait_limited(
-    child: &mut Child,
-    limit: Option<Duration>,
-    mut files: Option<&mut Files>,
-) -> std::io::Result<(ExitStatus, bool)> {
-    if limit.is_none() && files.is_none() {
-        return Ok((child.wait()?, false));
+    /// Waits until a signal comes, but not longer than so.
+    fn wait(&self, patience: Duration) -> std::io::Result<()> {
+        let milliseconds = u16::try_from(patience.as_millis()).unwrap_or(u16::MAX).max(1);
+        let mut told = [PollFd::new(self.signals.get_read().as_fd(), PollFlags::POLLIN)];
+        match poll(&mut told, PollTimeout::from(milliseconds)) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
-    // A limit that no clock reaches is none.
-    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-    // Most runs are short: look often at first, then seldom.
-    let mut pause = Duration::from_micros(200);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok((status, false));
+
+    /// Passes on the signals that came.
+    fn forward(&mut self, pid: Pid) {
+        for number in self.signals.pending().filter(|number| *number != SIGCHLD) {
+            // The terminal sends its signals to everybody who is in the foreground, the program included.
+            let is_everybodys = number != SIGTERM && in_foreground();
+            if let (false, Ok(signal)) = (is_everybodys, Signal::try_from(number)) {
+                // The program has not been waited for, so the number is still its own.
+                let _ = signal::kill(pid, signal);
+            }
         }
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            child.kill()?;
-            return Ok((child.wait()?, true));
-        }
-        if let Some(files) = &mut files {
-            files.keep_up();
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
     }
 }
 

@@ -4,7 +4,7 @@
 //! directory is never removed: a program built long ago may still point to it.
 //!
 //! Invariants: every file appears under its name whole or not at all (written beside, then renamed), and is compared with
-//! what it should be before each use. So builds may run at the same time, and a damaged file repairs itself.
+//! what it should be before its first use in a process. So builds may run at the same time, and a damaged file repairs itself.
 
 use crate::Error;
 use portent_runtime::{LIBRARY, LIBRARY_HASH};
@@ -13,6 +13,7 @@ use std::io::{self, Result as IoResult, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::{env, fs};
 
 /// What the library is called; `-lportent_runtime` finds it.
@@ -42,6 +43,15 @@ const HEADER_NAME: &str = "portent.h";
 
 /// The directory with the runtime; unpacks it if need be.
 pub fn directory() -> Result<PathBuf, Error> {
+    static READY: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(directory) = READY.get() {
+        return Ok(directory.clone());
+    }
+    let directory = unpacked()?;
+    Ok(READY.get_or_init(|| directory).clone())
+}
+
+fn unpacked() -> Result<PathBuf, Error> {
     available()?;
     let mut refused = Vec::new();
     for folder in folders(|name| env::var_os(name))? {

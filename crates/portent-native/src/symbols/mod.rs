@@ -1,7 +1,8 @@
 //! What addresses of a recorded program are called: places in the source, functions, global variables.
 //!
 //! Works on the files that were loaded when the program ran, which must still be the same. Everything is read when it is
-//! first needed; looking something up is slow (microseconds), so callers keep what they got.
+//! first needed, and kept for the next run of the same program; looking something up is slow (microseconds), so callers
+//! keep what they got.
 
 mod dwarf;
 mod globals;
@@ -9,9 +10,10 @@ mod types;
 
 pub use globals::Datum;
 
+use crate::files::Kept;
 use globals::{Globals, Whole};
 use rustc_hash::FxHashMap;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
@@ -72,13 +74,25 @@ struct Image {
     name: String,
     lines: OnceCell<Option<addr2line::Loader>>,
     globals: OnceCell<Globals>,
+    /// Places that were looked up, by the address that the file gives, as told in one directory.
+    places: RefCell<FxHashMap<u64, SourcePlace>>,
+}
+
+thread_local! {
+    /// Images of earlier runs. Which directory it is matters to the places.
+    static IMAGES: RefCell<Kept<(PathBuf, String), Rc<Image>>> = RefCell::default();
 }
 
 impl Image {
     fn new(path: &str) -> Image {
         let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
-        let (lines, globals) = (OnceCell::new(), OnceCell::new());
-        Image { path: path.into(), name: name.into(), lines, globals }
+        let (lines, globals, places) = (OnceCell::new(), OnceCell::new(), RefCell::default());
+        Image { path: path.into(), name: name.into(), lines, globals, places }
+    }
+    /// The image of a file as it is now, for places that are told relative to a directory.
+    fn of(path: &str, directory: &Path) -> Rc<Image> {
+        let key = (directory.to_owned(), path.to_owned());
+        IMAGES.with_borrow_mut(|images| images.get(key, Path::new(path), || Rc::new(Image::new(path))))
     }
     fn is_runtime(&self) -> bool {
         ["libportent_runtime.so", "libtsan.so"].iter().any(|start| self.name.starts_with(start))
@@ -130,7 +144,7 @@ impl Symbols {
         if self.loaded.iter().any(same) {
             return false;
         }
-        let image = self.images.entry(module.path.clone()).or_insert_with(|| Rc::new(Image::new(&module.path)));
+        let image = self.images.entry(module.path.clone()).or_insert_with(|| Image::of(&module.path, &self.directory));
         let &Module { bias, start, end, .. } = module;
         let image = Rc::clone(image);
         self.loaded.retain(|loaded| loaded.end <= start || end <= loaded.start);
@@ -156,6 +170,16 @@ impl Symbols {
             return SourcePlace { text, ..SourcePlace::default() };
         };
         let address = call.wrapping_sub(loaded.bias);
+        if let Some(known) = loaded.image.places.borrow().get(&address) {
+            return known.clone();
+        }
+        let place = self.look_up(loaded, address);
+        loaded.image.places.borrow_mut().insert(address, place.clone());
+        place
+    }
+
+    /// The place at an address that the file of a module gives.
+    fn look_up(&self, loaded: &Loaded, address: u64) -> SourcePlace {
         let in_runtime = loaded.image.is_runtime();
         let mut place = SourcePlace { in_runtime, ..SourcePlace::default() };
         let without_line = || format!("{}+{address:#x}", loaded.image.name);
@@ -264,7 +288,7 @@ mod tests {
 
     #[test]
     fn functions_of_local_classes_are_named_with_their_scopes() {
-        let named = |name, symbol| whole_name(name, symbol);
+        let named = |name: &str, symbol: &str| whole_name(name, symbol);
         let lambda = "main::{lambda()#1}::operator()() const";
         assert_eq!(named("operator()", lambda).as_deref(), Some(lambda));
         assert_eq!(named("operator()", &format!("{lambda} [clone .cold]")).as_deref(), Some(lambda));

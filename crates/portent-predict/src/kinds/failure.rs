@@ -2,6 +2,7 @@
 //! in a replay: the loop finds them, and says by which schedule. What each is called and what it means is here.
 
 use crate::bug::{Harm, Place, Severity, Words};
+use portent_trace::{Names, short_function};
 
 /// What a failure is called and what it means.
 pub(super) fn words(harm: Harm) -> &'static Words {
@@ -101,6 +102,19 @@ pub struct StackFrame {
     pub line: Option<u32>,
     /// Whether it is the user's own code, not a library's.
     pub user: bool,
+}
+
+impl StackFrame {
+    /// A frame of a trace's stack, with its names.
+    pub fn of(names: &Names, frame: &portent_trace::StackFrame) -> StackFrame {
+        let location = names.location(frame.location);
+        StackFrame {
+            function: short_function(&frame.function).to_string(),
+            file: location.file.map_or_else(|| location.to_string(), str::to_owned),
+            line: location.line,
+            user: frame.user,
+        }
+    }
 }
 
 /// The operation that decides whether a run fails, and its two outcomes.

@@ -8,7 +8,7 @@ use crate::deciding::verb;
 use crate::level::Level;
 use crate::report::{Report, Story, Verdict};
 use crate::words::{cut, line, short, wrapped};
-use portent_predict::Failure;
+use portent_predict::{Failure, Role};
 
 /// Width of the labels.
 const LABEL: usize = 11;
@@ -135,7 +135,9 @@ impl Page<'_> {
         let room = self.look.width.min(Look::WIDEST).saturating_sub(2 + LABEL);
         let stack = story.places.first().map(|spot| frames::stack(sources, &spot.stack)).unwrap_or_default();
         self.list("stack", &stack.iter().map(|told| cut(told, room)).collect::<Vec<_>>());
-        for spot in story.places.iter().skip(1).take(SAID) {
+        // What decides has a line of its own.
+        let others = story.places.iter().skip(1).filter(|spot| !matches!(spot.role, Role::Decisive | Role::Because));
+        for spot in others.take(SAID) {
             let label = verb(failure.harm, spot.role).or(spot.thread.as_deref()).unwrap_or("also");
             if let Some(chain) = frames::chain(sources, &spot.stack) {
                 self.list(&short(&line(label), LABEL - 1), &[cut(&chain, room)]);

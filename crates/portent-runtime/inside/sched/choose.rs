@@ -72,7 +72,7 @@ impl Scheduler {
         let span = match self.policy {
             policy::STAY => PATIENCE,
             policy::ROUND_ROBIN => 100,
-            policy::RANDOM => 1 + self.draw() % 100,
+            policy::RANDOM => 1 + self.draw() % self.span,
             _ => 1 + self.draw() % 2000,
         };
         chosen.allow(chosen.events + span);

@@ -10,6 +10,8 @@ impl Scheduler {
     /// Takes over the plan. Called once, before there are threads.
     pub fn follow(&mut self, plan: &init::MappedPlan) {
         self.policy = plan.header.policy;
+        // Some bugs need many switches within a few lines, others long undisturbed stretches: seeds differ in that, too.
+        self.span = 4 << (2 * (plan.header.seed & 3));
         self.random = plan.header.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         self.steps = plan.steps;
         self.step_count = plan.header.steps as usize;

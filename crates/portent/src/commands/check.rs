@@ -115,6 +115,7 @@ fn options(args: &CheckArgs) -> Result<Options, Failure> {
         rounds: args.rounds.get(),
         times: args.times,
         neighbours: args.tries,
+        quick_observations: args.search.kind.is_empty(),
         budget: search.budget.unwrap_or(Options::BUDGET),
         timeout: Duration::from_secs_f64(args.timeout),
         search,

@@ -18,9 +18,9 @@ use portent_native::run::launch::Invocation;
 use portent_predict::BugKind;
 use portent_report::text::{self, Look};
 use portent_report::words::wrapped;
-use portent_report::{Report, Settings, Story, Tsan, Verdict, html};
+use portent_report::{Level, Report, Settings, Story, Tsan, Verdict, html};
 use portent_trace::TraceError;
-use programs::{Bug, PROGRAMS, Program};
+use programs::{Bug, Check, PROGRAMS, Program};
 use std::path::Path;
 use std::time::Instant;
 
@@ -106,16 +106,19 @@ fn one(number: usize, program: &Program, look: &Look, keep: bool) -> Result<Row,
     let story: String = program.story().map(|line| format!("{line}\n")).collect();
     let heading = format!("{number}. {}", program.title());
     let heading = if look.colours { format!("\x1b[1m{heading}\x1b[0m") } else { heading };
-    let spec = program.spec.map(|_| SPEC);
-    let option = spec.map(|spec| format!("--spec {spec} ")).unwrap_or_default();
+    let option = match program.check {
+        Check::Plain => String::new(),
+        Check::Spec(_) => format!("--spec {SPEC} "),
+        Check::SameOutput => "--same-output ".into(),
+    };
     let commands = format!("$ portent cc -o {name} {source}\n$ portent check {option}{binary}\n");
     print_as_it_is(&format!("\n{heading}\n{}", indented(&format!("{story}{commands}"))))?;
     std::fs::write(&source, program.source).map_err(|error| TraceError::whole(error).in_input(&source))?;
-    if let Some(text) = program.spec {
+    if let Check::Spec(text) = program.check {
         std::fs::write(SPEC, text).map_err(|error| TraceError::whole(error).in_input(SPEC))?;
     }
     cc::build(&source, name)?;
-    let (mut report, failed) = checked(&binary, spec)?;
+    let (mut report, failed) = checked(&binary, &program.check)?;
     if keep {
         let page = html::page(&report).map_err(std::io::Error::from)?;
         let path = format!("{name}.html");
@@ -126,12 +129,12 @@ fn one(number: usize, program: &Program, look: &Look, keep: bool) -> Result<Row,
     }
     let (text, row) = match (&program.bug, failed) {
         (_, true) => told_unexpected(name, &report, look, "the recorded run itself failed"),
-        (None, _) if report.stories.is_empty() => {
+        (None, _) if !report.has_failures() => {
             let row =
-                Row { name, found: "nothing, as it should be".into(), replays: "-".into(), tsan: "-", good: true };
-            ("Nothing found, as it should be.\n".to_owned(), row)
+                Row { name, found: "no failure, as it should be".into(), replays: "-".into(), tsan: "-", good: true };
+            ("No failure found, as it should be.\n".to_owned(), row)
         }
-        (None, _) => told_unexpected(name, &report, look, "there should be nothing to find"),
+        (None, _) => told_unexpected(name, &report, look, "there should be no failure to find"),
         (Some(bug), _) => told(name, bug, &report, look),
     };
     print_as_it_is(&format!("\n{}", indented(&text)))?;
@@ -139,20 +142,25 @@ fn one(number: usize, program: &Program, look: &Look, keep: bool) -> Result<Row,
 }
 
 /// What `portent check` finds in a program, whose output goes nowhere; and whether the recorded run itself failed.
-fn checked(binary: &str, spec: Option<&str>) -> Result<(Report, bool), Failure> {
+fn checked(binary: &str, check: &Check) -> Result<(Report, bool), Failure> {
     let path = examine::find(binary.as_ref(), &std::env::current_dir().unwrap_or_default())?;
     let nature = examine::examine(&path)?;
     let mut invocation = Invocation::here(path, vec![binary.into()])?;
     invocation.silent = true;
     let program = NativeProgram::new(invocation, nature);
+    let spec = matches!(check, Check::Spec(_)).then_some(SPEC);
     let mut options =
         Options { properties: spec.map(|spec| Properties::read(Path::new(spec))).transpose()?, ..Options::default() };
     options.search.jobs = std::thread::available_parallelism().map_or(1, usize::from);
     options.search.kinds = BugKind::ALL.into_iter().chain(spec.map(|_| BugKind::Property)).collect();
     let (report, _) = {
         let path = check::beside(&program);
-        let settings =
-            Settings { input: binary.to_owned(), sources: reports::sources(&[], &path), ..Settings::default() };
+        let settings = Settings {
+            input: binary.to_owned(),
+            sources: reports::sources(&[], &path),
+            same_output: matches!(check, Check::SameOutput),
+            ..Settings::default()
+        };
         check::check(&program, &options, &path, settings)?
     };
     let failed =
@@ -164,24 +172,27 @@ fn narrower(look: &Look) -> Look {
     Look { width: look.width.saturating_sub(INDENT), ..*look }
 }
 
-/// The finding that shows the bug, in full, and the others in a line.
+/// The finding that shows the bug, and the other failures in a line.
 fn told(name: &'static str, bug: &Bug, report: &Report, look: &Look) -> (String, Row) {
     let Some(best) = bug.shown(report) else {
         return told_unexpected(name, report, look, &format!("there should be a confirmed {}", bug.title()));
     };
-    let mut text = text::story(report, best, &narrower(look));
-    let others: Vec<&Story> = report.stories.iter().filter(|story| story.finding.id != best.finding.id).collect();
+    let mut text = text::brief(report, best, &narrower(look));
+    let others: Vec<&Story> =
+        report.of_level(Level::Failure).filter(|story| story.finding.id != best.finding.id).collect();
     if !others.is_empty() {
         let more = format!("Also found in this program: {}.", in_short(&others));
         text.push_str(&format!("\n{}\n", wrapped(&more, narrower(look).width).join("\n")));
     }
     let replays = best.replayed.as_ref().map(|all| format!("{} of {} replays", all.hits, all.runs)).unwrap_or_default();
-    let tsan = match best.tsan {
-        Tsan::Reports => "report it",
-        Tsan::Silent => "stay silent",
-        Tsan::MayWarn => "perhaps warn",
+    // One bug may show in several ways, and it is enough to see one of them: a failure itself is nothing that it looks for.
+    let seen = |tsan| report.of_level(Level::Failure).any(|story| story.tsan == tsan);
+    let tsan = match () {
+        () if seen(Tsan::Reports) => "report it",
+        () if seen(Tsan::MayWarn) => "perhaps warn",
+        () => "stay silent",
     };
-    let found = format!("{} on {}", best.title(), terminal::printable(&best.finding.object));
+    let found = found(best);
     (text, Row { name, found, replays, tsan, good: true })
 }
 
@@ -192,11 +203,18 @@ fn told_unexpected(name: &'static str, report: &Report, look: &Look, why: &str) 
     (format!("This is not as it should be: {why}.\n{page}"), row)
 }
 
-/// Findings by title and object, each once, with how many there are.
+/// What was found, and the line that it is told at.
+fn found(story: &Story) -> String {
+    let what = terminal::printable(&story.what()).into_owned();
+    let line = story.places.first().and_then(|spot| spot.at.as_ref()?.line).map(|line| format!(", line {line}"));
+    what + &line.unwrap_or_default()
+}
+
+/// Findings by what they are, each once, with how many there are.
 fn in_short(stories: &[&Story]) -> String {
     let mut groups: Vec<(String, usize)> = Vec::new();
     for story in stories {
-        let what = format!("{} on {}", story.title(), terminal::printable(&story.finding.object));
+        let what = found(story);
         match groups.iter_mut().find(|(known, _)| *known == what) {
             Some((_, number)) => *number += 1,
             None => groups.push((what, 1)),

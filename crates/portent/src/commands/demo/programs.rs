@@ -1,56 +1,65 @@
 //! The bundled programs: each is a bug pattern with what must be found in it, or a clean twin in which nothing may be found.
 
-use portent_order::Model;
-use portent_predict::BugKind;
-use portent_report::{Report, Story, Verdict};
+use portent_predict::{Form, Harm};
+use portent_report::{Level, Report, Story, Verdict};
 
 /// A small C program. Its first comment is its title and a story of two lines.
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     pub(crate) source: &'static str,
     pub(crate) bug: Option<Bug>,
-    /// The property that it is checked for, a file beside it.
-    pub(crate) spec: Option<&'static str>,
+    pub(crate) check: Check,
 }
 
-/// What must be found: confirmed by replays, in this model, and not before this round.
+/// How it is checked, if not as every program is.
+pub(crate) enum Check {
+    Plain,
+    /// For a property, a file beside it.
+    Spec(&'static str),
+    /// It has to print the same in every run.
+    SameOutput,
+}
+
+/// What must be found, as a failure, and confirmed by replays.
 pub(crate) struct Bug {
-    kind: BugKind,
-    /// In words, as [`Story::title`] has it.
-    title: &'static str,
-    model: Model,
+    form: Form,
+    /// Not before this round.
     round: u32,
 }
 
 macro_rules! program {
     ($name:literal, $bug:expr) => {
-        program!($name, $bug, None)
+        program!($name, $bug, Check::Plain)
     };
-    ($name:literal, $bug:expr, $spec:expr) => {
-        Program { name: $name, source: include_str!(concat!("../../../demo/", $name, ".c")), bug: $bug, spec: $spec }
+    ($name:literal, $bug:expr, $check:expr) => {
+        Program { name: $name, source: include_str!(concat!("../../../demo/", $name, ".c")), bug: $bug, check: $check }
     };
 }
 
-const LANDING: Option<&str> = Some(include_str!("../../../demo/landing.spec"));
+const LANDING: Check = Check::Spec(include_str!("../../../demo/landing.spec"));
 
-const fn bug(kind: BugKind, title: &'static str, model: Model, round: u32) -> Option<Bug> {
-    Some(Bug { kind, title, model, round })
+const fn bug(form: Form) -> Option<Bug> {
+    Some(Bug { form, round: 1 })
 }
 
 /// All of them, the bugs first.
-pub(crate) const PROGRAMS: [Program; 13] = [
-    program!("hidden_race", bug(BugKind::Race, "data race", Model::Reads, 1)),
-    program!("split_update", bug(BugKind::Atomicity, "atomicity violation", Model::Sync, 1)),
-    program!("three_way_deadlock", bug(BugKind::Deadlock, "deadlock", Model::Reads, 1)),
-    program!("lost_wakeup", bug(BugKind::Deadlock, "lost wake-up", Model::Reads, 1)),
-    program!("early_publication", bug(BugKind::Race, "data race", Model::Reads, 1)),
-    program!("last_bid", bug(BugKind::Nondeterminism, "nondeterminism", Model::Reads, 1)),
-    program!("behind_a_branch", bug(BugKind::Race, "data race", Model::Reads, 2)),
-    program!("landing", bug(BugKind::Property, "property violation", Model::Reads, 1), LANDING),
+pub(crate) const PROGRAMS: [Program; 17] = [
+    program!("closed_connection", bug(Form::Failure(Harm::UseAfterFree))),
+    program!("empty_queue", bug(Form::Failure(Harm::Abort))),
+    program!("hidden_race", bug(Form::Race)),
+    program!("split_update", bug(Form::LostUpdate)),
+    program!("three_way_deadlock", bug(Form::Cycle)),
+    program!("lost_wakeup", bug(Form::LostWakeup)),
+    program!("early_publication", bug(Form::Failure(Harm::Assertion))),
+    program!("last_bid", bug(Form::Failure(Harm::Output)), Check::SameOutput),
+    program!("behind_a_branch", Some(Bug { form: Form::Race, round: 2 })),
+    program!("landing", bug(Form::Property), LANDING),
+    program!("clean_connection", None),
+    program!("clean_queue", None),
     program!("clean_handover", None),
     program!("clean_lock_order", None),
     program!("clean_meeting", None),
-    program!("clean_bids", None),
+    program!("clean_bids", None, Check::SameOutput),
     program!("clean_landing", None, LANDING),
 ];
 
@@ -74,18 +83,16 @@ impl Program {
 impl Bug {
     /// The finding that shows it.
     pub(crate) fn shown<'a>(&self, report: &'a Report) -> Option<&'a Story> {
-        report.stories.iter().find(|story| {
-            story.finding.kind() == self.kind
-                && story.title() == self.title
+        report.of_level(Level::Failure).find(|story| {
+            story.finding.bug.form() == self.form
                 && story.verdict == Verdict::Confirmed
-                && story.finding.model == Some(self.model)
-                && story.round == Some(self.round)
+                && story.round.is_none_or(|round| round == self.round)
         })
     }
 
     /// In words.
     pub(crate) fn title(&self) -> &'static str {
-        self.title
+        self.form.words().title
     }
 }
 
