@@ -30,7 +30,7 @@ pub(crate) fn sentences(
         Bug::Deadlock(Deadlock::LostWakeup { .. }) => teller.lost_wakeup(),
         Bug::Deadlock(Deadlock::Cycle { .. }) => teller.cycle(),
         Bug::Atomicity { pattern, .. } => teller.atomicity(*pattern),
-        Bug::LostUpdate { .. } => teller.atomicity(portent_predict::Pattern::ReadWriteWrite),
+        Bug::LostUpdate { .. } => teller.lost_update(),
         Bug::Nondeterminism(_) => teller.nondeterminism(),
         Bug::Property { violated, .. } => property(violated),
         Bug::Failure(failed) => failed.message.clone(),
@@ -164,6 +164,16 @@ impl Teller<'_> {
         format!(
             "{b}'s {} of {x} can come between the two accesses of {a}'s atomic {block}. {consequence}",
             self.places.get(1).map_or("access", |place| place.op),
+        )
+    }
+
+    /// Nobody has to have declared a block for an update to be lost.
+    fn lost_update(&self) -> String {
+        let (a, b, x) = (self.who(0), self.who(1), &self.finding.object);
+        let consequence = Pattern::ReadWriteWrite.consequence(a, b, x);
+        let what = self.places.get(1).map_or("access", |place| place.op);
+        format!(
+            "{b}'s {what} of {x} can come between {a}'s read of it and the write that follows from that. {consequence}"
         )
     }
 

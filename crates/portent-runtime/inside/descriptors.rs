@@ -6,7 +6,7 @@
 use crate::log::{fault, note};
 use crate::objects::fault_told;
 use crate::state::{self, Life, Thread};
-use crate::{blocking, record, sched, sys};
+use crate::{record, sched, sys};
 
 /// Descriptors from here on are not looked at.
 const MOST: usize = 4096;

@@ -18,7 +18,7 @@ pub fn short_function(name: &str) -> String {
         }
         // What a lambda does is in the operator that calls it, which has no name of its own.
         let is_lambda = |part: &&String| part.starts_with("{lambda") || part.starts_with('$');
-        if base == "operator()" && short.last().as_ref().is_some_and(|before| is_lambda(before)) {
+        if base == "operator()" && short.last().as_ref().is_some_and(is_lambda) {
             continue;
         }
         short.push(match arguments {

@@ -66,7 +66,7 @@ impl<S> Cases<S> {
     /// All of them, the most telling first.
     pub(super) fn take(&mut self) -> Vec<Case<S>> {
         let mut all = std::mem::take(&mut self.all);
-        all.sort_by(|a, b| (a.failed.harm, !a.observed).cmp(&(b.failed.harm, !b.observed)));
+        all.sort_by_key(|case| (case.failed.harm, !case.observed));
         all
     }
 }

@@ -79,7 +79,6 @@ impl Script<'_> {
             like: Some(self.original),
             limit: self.limit,
             silent: self.silent,
-            ..Plan::default()
         };
         let run = self.program.run(&plan)?;
         let before: HashSet<String> = self.original.failures().iter().map(Failed::identity).collect();

@@ -109,7 +109,10 @@ impl Sites {
     }
 
     fn site(&mut self, pc: u64, symbols: &Symbols, names: &mut Names) -> Result<&Site, Problem> {
-        // Not the entry: a place that cannot be named must leave no trace.
+        #[allow(
+            clippy::map_entry,
+            reason = "a place that cannot be named must leave no trace, and entries cannot fail"
+        )]
         if !self.known.contains_key(&pc) {
             let site = Site::of(symbols.place(pc), names)?;
             self.known.insert(pc, site);
@@ -119,6 +122,7 @@ impl Sites {
 
     /// A call of the function at `pc` from where `caller` says: its function, where that begins, and its stack. Who is
     /// called by the runtime was called by what asked the runtime, at `asked`.
+    #[allow(clippy::too_many_arguments, reason = "what is known of a call comes from as many sides")]
     pub(super) fn call(
         &mut self,
         pc: u64,

@@ -4,7 +4,7 @@
 //! nobody has to read until the last process that inherited the other end is gone. The price is that a C program whose
 //! output is a file writes it in blocks: what it prints is seen when it flushes, and not at all if it crashes before.
 //!
-//! Of each stream [`KEPT`] bytes are kept; what comes after them is given back to the file system as soon as it has been
+//! Of each stream `KEPT` bytes are kept; what comes after them is given back to the file system as soon as it has been
 //! shown, so that a program which prints without end does not fill the disk.
 
 use nix::errno::Errno;

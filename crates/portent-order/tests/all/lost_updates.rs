@@ -221,13 +221,13 @@ fn engine_and_oracle_agree_on_programs_that_update() {
 /// Every interleaving of small traces, held against the oracle by the checker.
 #[test]
 fn a_lost_update_is_feasible_exactly_if_the_checker_accepts_some_interleaving() {
-    fn extend(trace: &Trace, left: &mut Vec<usize>, path: &mut Vec<ThreadId>, all: &mut Vec<Schedule>) {
+    fn extend(left: &mut Vec<usize>, path: &mut Vec<ThreadId>, all: &mut Vec<Schedule>) {
         all.push(path.iter().copied().collect());
         for t in 0..left.len() {
             if left[t] > 0 {
                 left[t] -= 1;
                 path.push(ThreadId::new(t));
-                extend(trace, left, path, all);
+                extend(left, path, all);
                 path.pop();
                 left[t] += 1;
             }
@@ -244,7 +244,7 @@ fn a_lost_update_is_feasible_exactly_if_the_checker_accepts_some_interleaving() 
         let mut left: Vec<usize> =
             trace.thread_ids().map(|t| trace.events().filter(|e| e.thread == t).count()).collect();
         let mut schedules = Vec::new();
-        extend(trace, &mut left, &mut Vec::new(), &mut schedules);
+        extend(&mut left, &mut Vec::new(), &mut schedules);
         let checker = Checker::new(trace);
         for goal in goals {
             for model in Model::ALL {
