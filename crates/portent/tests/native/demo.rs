@@ -207,8 +207,9 @@ fn happens_before_does_not_see_the_hidden_race_nor_reads_the_split_update() {
 
     let scratch = built("split_update");
     let only = ["--model", "reads", "--kind", "atomicity", "--rounds", "1"];
-    let (status, found, text) = check(scratch.directory(), "split_update", &only);
-    assert_eq!((status, found.len()), (Some(0), 0), "{text}");
+    let (_, found, text) = check(scratch.directory(), "split_update", &only);
+    // That the program fails in a run beside the recorded one is seen in any model.
+    assert!(found.iter().all(|finding| finding["kind"] != "atomicity"), "{text}");
 }
 
 #[test]
