@@ -1,8 +1,10 @@
 //! What `portent record` says when the program has ended.
 
 use crate::figures::{count, counted};
+use portent_explore::{Fault, FaultKind};
 use portent_native::convert::{Converted, Odd};
 use portent_native::record::Finished;
+use portent_predict::{Form, Harm};
 use portent_runtime::log::message;
 use portent_trace::Names;
 use std::os::unix::process::ExitStatusExt;
@@ -77,6 +79,7 @@ fn happened(converted: &Converted, signal: Option<i32>) -> Vec<(&'static str, St
         let threads: String = waiting.iter().map(|thread| format!("\n  {}", thread.sentence())).collect();
         lines.push(("deadlock", format!("no thread can go on:{threads}")));
     }
+    lines.extend(converted.misdeeds.faults.iter().map(|fault| ("failure", fault_text(fault, converted))));
     let mut told: Vec<String> = Vec::new();
     for message in &survey.messages {
         let place = converted.symbols.place(message.pc);
@@ -102,6 +105,31 @@ fn happened(converted: &Converted, signal: Option<i32>) -> Vec<(&'static str, St
         lines.push(("signal", format!("{} ended the program", signal_name(signal))));
     }
     lines
+}
+
+/// What a thread did to memory or an object that was no longer there, and where that was made and ended.
+fn fault_text(fault: &Fault, converted: &Converted) -> String {
+    let Fault { kind, at, object, detail, made, ended } = fault;
+    let (harm, end) = match kind {
+        FaultKind::UseAfterFree => (Harm::UseAfterFree, "freed"),
+        FaultKind::DoubleFree => (Harm::DoubleFree, "freed"),
+        FaultKind::BadFree => (Harm::BadFree, "freed"),
+        FaultKind::DestroyedInUse | FaultKind::UsedAfterDestroy => (Harm::DestroyedInUse, "destroyed"),
+        FaultKind::ClosedInUse => (Harm::ClosedInUse, "closed"),
+    };
+    let title = Form::Failure(harm).words().title;
+    let mut text =
+        format!("{title}: {object}, by {} at {}", converted.survey.thread_name(at.thread as usize), at.place);
+    if !detail.is_empty() {
+        text.push_str(&format!(" ({detail})"));
+    }
+    for (word, moment) in [("made", made), (end, ended)] {
+        if let Some(moment) = moment {
+            let thread = converted.survey.thread_name(moment.thread as usize);
+            text.push_str(&format!("; {word} by {thread} at {}", moment.place));
+        }
+    }
+    text
 }
 
 fn signal_name(signal: i32) -> String {

@@ -145,14 +145,14 @@ impl Tally {
             _ if self.hits > 0 => format!("{name}: shown in {of}\n"),
             _ => format!("{name}: not shown in {}\n", counted(self.runs.into(), "replay")),
         };
-        for line in &self.evidence {
+        // What was to be seen may be the failure itself, which is told below, by its name.
+        let told_below = |line: &str| self.failures.keys().any(|told| told.ends_with(line));
+        for line in self.evidence.iter().filter(|line| !told_below(line)) {
             text.push_str(&format!("  {line}\n"));
         }
         let times = |times: u32| if self.runs == 1 { String::new() } else { format!(" ({times} of {})", self.runs) };
         for (told, often) in &self.failures {
-            if !self.evidence.contains(told) {
-                text.push_str(&format!("  the program failed: {told}{}\n", times(*often)));
-            }
+            text.push_str(&format!("  the program failed: {told}{}\n", times(*often)));
         }
         for (told, often) in &self.diverged {
             text.push_str(&format!("  diverged{}: {told}\n", times(*often)));

@@ -29,7 +29,7 @@ const fn failure(name: &'static str, form: &'static str, showed: &'static str) -
 }
 
 const BUGS: [Bug; 10] = [
-    failure("closed_connection", "use_after_free", "used by T1 in sender() closed_connection.c:21"),
+    failure("closed_connection", "use_after_free", "heap(closed_connection.c:38)#1 is used after it was freed"),
     failure("empty_queue", "abort", "abort() was called"),
     bug("hidden_race", "race", "parcels", "T2 is about to read parcels"),
     Bug {
@@ -207,8 +207,9 @@ fn happens_before_does_not_see_the_hidden_race_nor_reads_the_split_update() {
 
     let scratch = built("split_update");
     let only = ["--model", "reads", "--kind", "atomicity", "--rounds", "1"];
-    let (status, found, text) = check(scratch.directory(), "split_update", &only);
-    assert_eq!((status, found.len()), (Some(0), 0), "{text}");
+    let (_, found, text) = check(scratch.directory(), "split_update", &only);
+    // That the program fails in a run beside the recorded one is seen in any model.
+    assert!(found.iter().all(|finding| finding["kind"] != "atomicity"), "{text}");
 }
 
 #[test]
@@ -226,7 +227,7 @@ fn the_demo_tells_the_story_of_every_bug_and_leaves_nothing_behind() {
         (r"in \d+\.\d s\b", "in TIME"),
         (r"\(event \d+\)", "(event N)"),
         (r"⋮ \d+ events? ", "⋮ events "),
-        (r"witness .*", "witness WITNESS"),
+        (r"writes open_one = \d+", "writes open_one = ADDRESS"),
         (r"stack\(T0\)\+\d+ = \d+ *", "stack(T0) "),
     ];
     insta::with_settings!({filters => filters.to_vec()}, {
@@ -248,7 +249,9 @@ fn what_the_demo_keeps_can_be_looked_at_and_replayed() {
             assert!(kept.join(format!("{name}.{ending}")).exists(), "{name}.{ending}");
         }
     }
-    let commands: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("replay   portent ")).collect();
+    let command =
+        |line: &'_ str| Some(line.trim().strip_prefix("replay ")?.trim_start().strip_prefix("portent ")?.to_owned());
+    let commands: Vec<String> = text.lines().filter_map(command).collect();
     assert_eq!(commands.len(), BUGS.len(), "{text}");
     for command in commands {
         let words: Vec<&str> = command.split(' ').collect();
