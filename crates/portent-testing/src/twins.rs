@@ -43,6 +43,7 @@ struct Description {
     #[serde(default)]
     options: Vec<String>,
     natively: String,
+    missed: Option<String>,
     first: Vec<First>,
 }
 
@@ -71,6 +72,8 @@ pub struct Twin {
     pub options: Vec<String>,
     /// How often the bug was seen in runs without Portent.
     pub natively: String,
+    /// Why the bug is not found yet, where it is not.
+    pub missed: Option<String>,
     /// What the first finding may be: one of these.
     pub first: Vec<First>,
     /// Whether it uses the threads of the C standard.
@@ -107,8 +110,8 @@ impl Twin {
         let name = folder.file_name().expect("a directory has a name").to_string_lossy().into_owned();
         let ending = if said.language == Language::Cxx { "cpp" } else { "c" };
         let is_c11 = said.language == Language::C11;
-        let Description { bug, arguments, options, natively, first, .. } = said;
-        Twin { name, bug, arguments, options, natively, first, is_c11, folder, ending }
+        let Description { bug, arguments, options, natively, missed, first, .. } = said;
+        Twin { name, bug, arguments, options, natively, missed, first, is_c11, folder, ending }
     }
 
     /// The name of one's source file.
