@@ -113,7 +113,9 @@ fn outcome(run: &Run, at: usize, writer: Option<usize>) -> String {
     match writer {
         Some(writer) => {
             let by = &run.events[writer];
-            let (thread, place) = (run.names.thread(by.thread), run.names.location(by.loc));
+            let frames = run.stack(writer);
+            let own = frames.iter().find(|frame| frame.user).map_or(by.loc, |frame| frame.location);
+            let (thread, place) = (run.names.thread(by.thread), run.names.location(own));
             format!("sees {object}{value}, written by {thread} at {place}")
         }
         None => format!("sees {object}{value}, as it was at first"),

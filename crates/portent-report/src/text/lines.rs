@@ -125,7 +125,9 @@ fn of_prediction(moments: Vec<Moment>) -> Vec<Line> {
 }
 
 fn of_moment(moment: Moment) -> Line {
-    let value = moment.value.map_or_else(String::new, |value| format!(" = {value}"));
+    // Addresses tell nobody anything.
+    let value = moment.value.filter(|value| value.unsigned_abs() < 1 << 40);
+    let value = value.map_or_else(String::new, |value| format!(" = {value}"));
     let what = match moment.state {
         State::Next => format!("is about to {}{value}", moment.what),
         State::Done | State::Waits | State::Never => format!("{}{value}", moment.deed),
