@@ -84,13 +84,14 @@ fn the_threads_of_a_prediction_have_no_races_and_no_deadlocks() {
         .command()
         .current_dir(&directory)
         // Complete, and nothing but what can happen: the optimistic model has hundreds of candidates here, none of which can.
-        .args(["check", "--kind", "race,deadlock", "--model", "reads", "--strict", "--"])
+        // Few tries around it: each takes a second, and none is needed for what is predicted.
+        .args(["check", "--kind", "race,deadlock", "--model", "reads", "--strict", "--tries", "4", "--"])
         .arg(directory.join("target").join(TARGET).join("debug/examples/jobs"))
         .output()
         .unwrap();
     let said = text(&checked);
     assert_eq!(checked.status.code(), Some(0), "{said}");
-    assert!(said.contains("race: nothing found") && said.contains("deadlock: nothing found"), "{said}");
+    assert!(said.contains("no failure"), "{said}");
     let threads = said.contains("2 findings; with three threads 2");
     assert!(threads, "the program itself says what it found: {said}");
 }
