@@ -29,6 +29,9 @@ pub struct Outcome {
     pub output: Output,
     /// What the recorder could not see or understand, in sentences: what is found in this run may be wrong because of it.
     pub warnings: Vec<String>,
+    /// Whether handlers of signals ran. A run that is like this one gets its signals where this one got them, which is only right
+    /// where it follows a schedule that was predicted from this one.
+    pub signals: bool,
 }
 
 /// Memory or an object of the program used wrongly: seen exactly, in every run, whether or not it crashes.
@@ -201,6 +204,7 @@ impl Outcome {
             faults: Vec::new(),
             output: Output::default(),
             warnings: Vec::new(),
+            signals: false,
         }
     }
 

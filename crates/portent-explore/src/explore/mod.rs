@@ -277,6 +277,10 @@ impl Explorer<'_> {
             self.exploration.runs += 1;
             self.observer.see(Event::RunRecorded { run: id, recorded: &run });
             let subject = self.subject(id, run, 0)?;
+            if subject.run.outcome.signals {
+                // Other runs would get signals before they are sent.
+                self.tries = 0;
+            }
             self.first.get_or_insert_with(|| Arc::clone(&subject));
             self.watch(&subject.run, &subject, true);
             subjects.push(subject);
@@ -305,7 +309,7 @@ impl Explorer<'_> {
 
     /// Runs in which chance decides who goes on; those that did something new, if those are wanted.
     fn at_random(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<(Run, usize)>, Error> {
-        let total = self.options.neighbours as u64 / 2;
+        let total = (self.options.neighbours / 2).min(self.tries) as u64;
         self.try_all(subject, explore, (1..=total).map(|seed| (Schedule::default(), Policy::Random, seed)).collect())
     }
 

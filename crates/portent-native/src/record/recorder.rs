@@ -12,7 +12,7 @@ use crate::symbols;
 use portent_explore::{
     self as explore, EventSink, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
 };
-use portent_runtime::log::{diverged, message};
+use portent_runtime::log::{diverged, input, message};
 use portent_runtime::plan::{self, goal, policy};
 use portent_trace::format::TraceSink;
 use portent_trace::{InputOp, Progress};
@@ -230,6 +230,7 @@ impl Recorded {
             not_followed: survey.diverged.map(not_followed),
             faults: misdeeds.faults.clone(),
             output: ended.output.clone(),
+            signals: survey.threads.iter().any(|thread| thread.answers.iter().any(|(kind, _)| *kind == input::SIGNAL)),
             warnings: survey.warnings(),
         }
     }

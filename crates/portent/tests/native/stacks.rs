@@ -60,7 +60,7 @@ fn what_libraries_do_is_told_by_the_users_line() {
             expect("T2", access, "body", &["lambda"]);
             expect("T3", access, "queue*", if access == "r" { &["async"] } else { &[] });
         }
-        let freed = lines("T0", "w", "heap(*");
+        let freed = lines("T0", "free", "heap(*");
         assert!(freed.contains(&line(&source, "reset")), "{level}: memory is freed at reset(): {freed:?}");
         // Of code that says nothing of its calls only the function is known that called it.
         let text = (0..contents.events.len()).filter(|&event| contents.is(event, "T2", "w", "heap(*"));
