@@ -86,7 +86,9 @@ impl Options {
     /// A run that takes so many times as long as the recorded one hangs,
     const SLOWER: u32 = 30;
     /// unless it takes less than this.
-    const SHORT: Duration = Duration::from_secs(3);
+    const SHORT: Duration = Duration::from_secs(2);
+    /// After so many runs that hang, no others are tried: each takes long.
+    const HANGS: u32 = 3;
     /// Runs that wait for that, at most.
     const WAITING: usize = 48;
     /// Runs with more events are not worth it.
@@ -142,6 +144,7 @@ pub fn explore(
         waiting: [VecDeque::new(), VecDeque::new()],
         tries: options.neighbours * Options::TRIES,
         recorded: Duration::ZERO,
+        hangs: 0,
         first: None,
         passed: None,
         exploration: Exploration::default(),
@@ -196,6 +199,8 @@ struct Explorer<'a> {
     tries: usize,
     /// How long the longest recorded run took.
     recorded: Duration,
+    /// Runs that hung.
+    hangs: u32,
     /// The first recorded run.
     first: Option<Arc<Subject>>,
     /// Some run that passed, where the first did not.
@@ -465,7 +470,8 @@ impl Explorer<'_> {
             if finding.witness.is_none() || self.options.times == 0 || self.confirmed.contains(&finding.id) {
                 continue;
             }
-            if self.out_of_time() {
+            // A program that hangs whatever is tried is told as that.
+            if self.out_of_time() || self.hangs > 2 * Options::HANGS {
                 self.exploration.not_replayed += usize::from(!optimistic);
                 continue;
             }

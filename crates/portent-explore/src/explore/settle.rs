@@ -3,7 +3,7 @@
 use super::cases::{Case, Shortest, Tried, shorten};
 use super::decisive::decisive;
 use super::printed::Difference;
-use super::{Answer, Event, Examined, Explorer, Replayed, Subject};
+use super::{Answer, Event, Examined, Explorer, Options, Replayed, Subject};
 use crate::error::Error;
 use crate::failure::Failed;
 use crate::outcome::Moment;
@@ -30,6 +30,12 @@ const SHORTENED: usize = 6;
 impl Explorer<'_> {
     /// Looks at a run for failures, and for what it printed.
     pub(super) fn watch(&mut self, run: &Run, like: &Arc<Subject>, observed: bool) {
+        if run.outcome.timed_out {
+            self.hangs += 1;
+            if self.hangs >= Options::HANGS {
+                self.tries = 0;
+            }
+        }
         let failures = self.failures_of(run);
         if failures.is_empty() && self.passed.is_none() && !observed && self.has_failed_at_first() {
             self.passed = Some(run.clone());
@@ -65,7 +71,12 @@ impl Explorer<'_> {
         let mut ids = HashSet::new();
         for (at, case) in cases.into_iter().enumerate() {
             self.observer.see(Event::Settling { done: at as u64, total });
-            let tries = if at < SHORTENED { TRIES } else { 1 };
+            let tries = match case.failed.harm {
+                // Each try takes as long as a hang is waited for.
+                Harm::Hang => 3,
+                _ if at < SHORTENED => TRIES,
+                _ => 1,
+            };
             if let Some(examined) = self.settle_one(case, tries, &mut ids)? {
                 self.observer.see(Event::RunExamined { examined: &examined });
                 self.exploration.failures.push(examined);

@@ -7,7 +7,7 @@ use portent_explore::{
     Error, Event, Examined, Exploration, Observer, Options, Properties, Replayed, Run, RunId, Stop, explore,
 };
 use portent_order::Model;
-use portent_predict::{BugKind, Finding};
+use portent_predict::{BugKind, Evidence, Finding, Harm};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ fn a_bug_behind_a_branch_is_reached_in_round_2() {
     let races: Vec<_> = told.iter().filter(|(_, _, finding, _)| finding.kind() == BugKind::Race).collect();
     let [(run, _, race, Some(replayed))] = races[..] else { panic!("{told:?}") };
     assert_eq!((run.round, race.object.as_str(), replayed.hits), (2, "secret", 3));
-    let one_round = explored(BEHIND_A_BRANCH, &Options { rounds: 1, ..options(&[BugKind::Race]) });
+    let one_round = explored(BEHIND_A_BRANCH, &Options { rounds: 1, neighbours: 0, ..options(&[BugKind::Race]) });
     assert!(one_round.examined.iter().all(|examined| examined.run.round == 1));
     let is_empty = |examined: &Examined| examined.answers.iter().all(|answer| answer.prediction.findings.is_empty());
     assert!(one_round.examined.iter().all(is_empty));
@@ -263,6 +263,35 @@ thread
 }
 
 #[test]
+fn a_failure_that_nothing_predicts_is_found_by_one_switch_more_and_told_with_what_decides() {
+    let program = "thread
+  ready = 1
+  stock = 5
+thread
+  $ready = ready
+  $stock = stock
+  if $ready == 1 {
+    assert $stock == 5
+  }
+";
+    let exploration = explored(program, &options(&[]));
+    let [examined] = &exploration.failures[..] else { panic!("{:?}", exploration.failures.len()) };
+    let answer = &examined.answers[0];
+    let [finding] = &answer.prediction.findings[..] else { panic!("{answer:?}") };
+    let failure = finding.bug.failure().unwrap();
+    assert_eq!((failure.harm, finding.evidence), (Harm::Assertion, Evidence::Predicted));
+    assert_eq!((answer.replays[&finding.id].hits, answer.replays[&finding.id].runs), (3, 3));
+    // The first thread executes its first write, then the second goes on: nothing else is needed.
+    let steps: Vec<u64> = finding.witness.as_ref().unwrap().steps.iter().map(|step| step.events).collect();
+    assert_eq!(steps.len(), 2, "{steps:?}");
+    let decisive = failure.decisive.as_ref().unwrap();
+    assert!(decisive.fails.contains("as it was at first"), "{decisive:?}");
+    assert!(decisive.passes.contains("sees stock = 5"), "{decisive:?}");
+    // Without tries there is nothing that leads there.
+    assert!(explored(program, &Options { neighbours: 0, ..options(&[]) }).failures.is_empty());
+}
+
+#[test]
 fn several_runs_are_recorded_each_by_another_schedule() {
     let mut orders = Vec::new();
     let mut observer = |event: Event<'_>| {
@@ -309,7 +338,7 @@ fn events_tell_the_story_in_order() {
             story.push(name);
         }
     };
-    let options = Options { times: 2, models: vec![Model::Reads], ..options(&[BugKind::Deadlock]) };
+    let options = Options { times: 2, models: vec![Model::Reads], neighbours: 0, ..options(&[BugKind::Deadlock]) };
     explore(&Simulated::new(LOCK_ORDER), &options, &AtomicBool::new(false), &mut observer).unwrap();
     let expected = [
         "run started",
@@ -322,7 +351,7 @@ fn events_tell_the_story_in_order() {
         "replay seen",
         "replayed",
         "run examined",
-        "trying",
+        "tried",
         "tried",
         "round done",
         "settling",

@@ -34,7 +34,7 @@ const BUGS: [Bug; 10] = [
     bug("hidden_race", "race", "parcels", "T2 is about to read parcels"),
     Bug {
         form: Some("lost_update"),
-        ..bug("split_update", "failure", "balance", "T1: w(balance) at split_update.c:21")
+        ..bug("split_update", "failure", "balance", "T1 writes balance = 70 at split_update.c:21")
     },
     Bug {
         form: Some("cycle"),

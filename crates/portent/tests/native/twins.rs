@@ -154,28 +154,13 @@ fn level(finding: &Value) -> Option<&str> {
 /// The user's line of each place of a finding: its own, if that is in the program's file, or else that of the innermost
 /// frame which is (an access inside a container belongs to the line that called it).
 fn user_lines(finding: &Value, file: &str) -> Vec<u64> {
-    let of_place = |place: &Value| {
-        let own = line_in(place, file).into_iter().collect::<Vec<_>>();
-        if own.is_empty() { stacks(place).iter().filter_map(|stack| innermost(stack, file)).collect() } else { own }
+    // A finding has a stack for each of its places, in their order.
+    let of_place = |(at, place): (usize, &Value)| {
+        let stack = finding["stacks"].get(at).and_then(Value::as_array);
+        line_in(place, file).or_else(|| innermost(stack?, file))
     };
     let places = finding["places"].as_array().map_or(&[][..], Vec::as_slice);
-    places.iter().flat_map(of_place).collect()
-}
-
-/// The stacks of a place: `stack` is one, `stacks` are many, and either is a list of frames.
-fn stacks(place: &Value) -> Vec<&[Value]> {
-    let mut stacks = Vec::new();
-    for field in ["stack", "stacks"] {
-        let Some(list) = place[field].as_array() else { continue };
-        if list.iter().all(|frame| frame.get("line").is_some()) {
-            stacks.push(list.as_slice());
-            continue;
-        }
-        for inner in list {
-            stacks.extend(inner.as_array().or_else(|| inner["frames"].as_array()).map(Vec::as_slice));
-        }
-    }
-    stacks
+    places.iter().enumerate().filter_map(of_place).collect()
 }
 
 fn innermost(stack: &[Value], file: &str) -> Option<u64> {
