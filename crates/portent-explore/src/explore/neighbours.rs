@@ -137,7 +137,13 @@ fn switches(run: &Run) -> Vec<Switch> {
     for (at, event) in run.events.iter().enumerate() {
         of_thread[event.thread.index()].push(at);
     }
-    let mut alive = vec![false; threads];
+    // Who is not started is there from the beginning.
+    let mut alive = vec![true; threads];
+    for event in run.events.iter().filter(|event| event.op == InputOp::Fork) {
+        if let Some(born) = alive.get_mut(event.object as usize) {
+            *born = false;
+        }
+    }
     let mut done = vec![0; threads];
     let mut held: HashMap<u32, usize> = HashMap::new();
     let mut found = Vec::new();
