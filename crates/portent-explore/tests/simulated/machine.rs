@@ -292,7 +292,9 @@ impl<'a> Machine<'a> {
     /// Goes on by policy, until nobody can move.
     fn run_on(&mut self, plan: &Plan<'_>) {
         let mut chance = plan.seed;
-        let mut running = 0;
+        // Whoever the schedule let run last goes on.
+        let last = plan.schedule.and_then(|schedule| schedule.steps.last());
+        let mut running = last.map_or(0, |(thread, _)| *thread as usize);
         loop {
             let enabled: Vec<usize> = (0..self.threads.len()).filter(|&thread| self.is_enabled(thread)).collect();
             let Some(&first) = enabled.first() else { return };
