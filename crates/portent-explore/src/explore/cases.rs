@@ -20,6 +20,8 @@ pub(super) struct Case<S> {
     pub(super) failed: Failed,
     /// A schedule that led there.
     pub(super) schedule: Schedule,
+    /// The run that it led to: what is told if it cannot be repeated.
+    pub(super) run: Run,
     /// The run that the failing one is like.
     pub(super) like: Arc<S>,
     /// Whether the recorded run itself failed so.
@@ -54,10 +56,12 @@ impl<S> Cases<S> {
                 case.times += 1;
                 if !case.observed && schedule.steps.len() < case.schedule.steps.len() {
                     (case.failed, case.schedule, case.like) = (failed, schedule, Arc::clone(like));
+                    case.run = run.clone();
                 }
             }
             None if room => {
-                self.all.push(Case { failed, schedule, like: Arc::clone(like), observed, times: 1 });
+                let (like, run) = (Arc::clone(like), run.clone());
+                self.all.push(Case { failed, schedule, run, like, observed, times: 1 });
             }
             None => {}
         }

@@ -147,12 +147,8 @@ impl Explorer<'_> {
             replayed.hits += u32::from(matches!(self.attempt(&schedule, &like, &identity), Tried::Fails(_)));
         }
         replayed.showed = (replayed.hits > 0).then(|| case.failed.message.clone());
-        let fails = match fails {
-            Some(run) => run,
-            // It happened once, and could not be repeated: the run it happened in is gone, unless it was the recorded one.
-            None if case.observed => case.like.run.clone(),
-            None => return Ok(None),
-        };
+        // What happened once and could not be repeated has happened all the same.
+        let fails = fails.unwrap_or_else(|| case.run.clone());
         let passes = passes.or_else(|| self.some_passing());
         let examined = self.finding(&case, &like, fails, passes.as_ref(), &schedule, replayed, ids);
         Ok(Some(examined.map_err(|error| Error::from(error.in_input("the run that failed")))?))

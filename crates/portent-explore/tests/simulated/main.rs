@@ -275,7 +275,7 @@ thread
   }
 ";
     let exploration = explored(program, &options(&[]));
-    let [examined] = &exploration.failures[..] else { panic!("{:?}", exploration.failures.len()) };
+    let [examined] = &exploration.failures[..] else { panic!("{:?} {:?}", exploration.runs, exploration.failures) };
     let answer = &examined.answers[0];
     let [finding] = &answer.prediction.findings[..] else { panic!("{answer:?}") };
     let failure = finding.bug.failure().unwrap();
