@@ -155,7 +155,9 @@ impl Run {
             let printed = said::assertion_place(text).or_else(|| said::printed_assertion(&outcome.output.stderr));
             let died = || outcome.crash.as_ref().map(|crash| crash.place.clone()).filter(|place| !place.is_empty());
             let place = printed.map(|place| self.own_place(place)).or_else(died);
-            let at = Moment { place: place.unwrap_or(at.place), ..at };
+            // Where nobody knows who failed, the last event says nothing of where.
+            let last = || crashed.map(|_| at.place.clone()).unwrap_or_default();
+            let at = Moment { place: place.unwrap_or_else(last), ..at.clone() };
             return Some(of_end(Harm::Assertion, format!("`{asserted}` does not hold"), at, asserted));
         }
         let said = said::said(&outcome.output.stderr);
