@@ -281,9 +281,9 @@ thread
     let failure = finding.bug.failure().unwrap();
     assert_eq!((failure.harm, finding.evidence), (Harm::Assertion, Evidence::Predicted));
     assert_eq!((answer.replays[&finding.id].hits, answer.replays[&finding.id].runs), (3, 3));
-    // The first thread executes its first write, then the second goes on: nothing else is needed.
+    // Both are started, the first executes its first write, then the second goes on: nothing else is needed.
     let steps: Vec<u64> = finding.witness.as_ref().unwrap().steps.iter().map(|step| step.events).collect();
-    assert_eq!(steps.len(), 2, "{steps:?}");
+    assert_eq!(steps, [2, 1, 1]);
     let decisive = failure.decisive.as_ref().unwrap();
     assert!(decisive.fails.contains("as it was at first"), "{decisive:?}");
     assert!(decisive.passes.contains("sees stock = 5"), "{decisive:?}");
