@@ -5,7 +5,7 @@
 //! asked for by name.
 
 use crate::report::{Settings, Verdict};
-use portent_predict::{Finding, Form, Harm};
+use portent_predict::{Bug, Finding, Form, Harm};
 
 /// Whether a finding is an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,8 +25,10 @@ impl Level {
         }
     }
 
-    /// The level of a finding. `declared`: it is about a block that somebody said is atomic.
-    pub(crate) fn of(settings: &Settings, finding: &Finding, verdict: &Verdict, declared: bool) -> Level {
+    /// The level of a finding.
+    pub(crate) fn of(settings: &Settings, finding: &Finding, verdict: &Verdict) -> Level {
+        // Somebody said that the block is atomic, in the source or on the command line.
+        let declared = matches!(finding.bug, Bug::Atomicity { declared: true, .. });
         let asked = settings.asked.contains(&finding.kind());
         let form = finding.bug.form();
         let alarm = match form {

@@ -14,7 +14,7 @@ use portent_predict::{
     BugKind, Evidence, Finding, Incomplete, MayRead, Place, Prediction, PropertyTold, PropertyVerdict, Role,
     StackFrame, Why,
 };
-use portent_trace::{EventId, LocId, Object, ObjectClass, ObjectName, Op, Trace};
+use portent_trace::{EventId, LocId, Object, ObjectClass, ObjectName, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -37,8 +37,6 @@ pub struct Settings {
     pub asked: Vec<BugKind>,
     /// Whether a run that prints something else has failed.
     pub same_output: bool,
-    /// Whether somebody said which functions are atomic: otherwise only blocks marked in the source are declared.
-    pub atomic: bool,
     /// Whether the text tells each finding at length, with both orders side by side.
     pub detailed: bool,
     /// Whether the text lists observations, too.
@@ -419,10 +417,9 @@ impl Report {
             Some(failure) => deciding::sentences(&self.settings.sources, failure, &places),
             None => why::sentences(trace, &run.circumstances, &finding, &places, &goals),
         };
-        let declared = self.settings.atomic || is_marked(trace, &run.circumstances, &goals);
         Story {
             why,
-            level: Level::of(&self.settings, &finding, &verdict, declared),
+            level: Level::of(&self.settings, &finding, &verdict),
             decided,
             tsan: tsan::verdict(trace, &finding, racy, extras.round),
             allocated: allocation_site(trace, &finding),
@@ -499,12 +496,6 @@ fn frames(trace: &Trace, event: EventId) -> Vec<StackFrame> {
     trace.stack(event).map_or_else(Vec::new, |_| {
         trace.stack_of(event).iter().map(|frame| StackFrame::of(trace.names(), frame)).collect()
     })
-}
-
-/// Whether the block around a finding's first event is marked in the source, not a function that is taken for one.
-fn is_marked(trace: &Trace, circumstances: &Circumstances, goals: &[(Role, EventId)]) -> bool {
-    let begin = goals.first().and_then(|(_, event)| circumstances.of(*event).block);
-    begin.is_some_and(|begin| matches!(trace.op(begin), Op::Begin(block) if block.function().is_none()))
 }
 
 fn sourced(trace: &Trace, row: &MayRead) -> Sourced {

@@ -142,13 +142,28 @@ fn nearest_passing(best: &mut Shortest, attempt: &mut impl FnMut(&Schedule) -> T
     }
 }
 
-/// Halves between a prefix that passes and one that fails, by events.
+/// Finds the shortest prefix that fails: by steps first, of which there are few, then by the events of its last step.
 fn shortest_prefix(best: &mut Shortest, attempt: &mut impl FnMut(&Schedule) -> Tried) {
-    // Steps first: there are few of them. Then the events of the last step.
-    let (mut good, mut bad) = (0, best.schedule.steps.len());
+    let steps = best.schedule.steps.clone();
+    let of_steps = |count: usize| steps[..count].to_vec();
+    let done = halve(best, steps.len(), of_steps, attempt);
+    let kept = best.schedule.steps.clone();
+    let Some((&(thread, events), before)) = kept.split_last().filter(|_| done) else { return };
+    let of_events = |count: usize| before.iter().copied().chain([(thread, count as u64)]).collect();
+    halve(best, events as usize, of_events, attempt);
+}
+
+/// Halves between what passes and `bad`, which fails, until they are next to each other; whether there was time for that.
+fn halve(
+    best: &mut Shortest,
+    mut bad: usize,
+    steps: impl Fn(usize) -> Vec<(u32, u64)>,
+    attempt: &mut impl FnMut(&Schedule) -> Tried,
+) -> bool {
+    let mut good = 0;
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
-        let schedule = Schedule { steps: best.schedule.steps[..middle].to_vec(), ..Schedule::default() };
+        let schedule = Schedule { steps: steps(middle), ..Schedule::default() };
         match attempt(&schedule) {
             Tried::Fails(run) => {
                 bad = middle;
@@ -159,29 +174,10 @@ fn shortest_prefix(best: &mut Shortest, attempt: &mut impl FnMut(&Schedule) -> T
                 best.passes = Some(run);
             }
             Tried::Other => good = middle,
-            Tried::NoTime => return,
+            Tried::NoTime => return false,
         }
     }
-    let Some(&(thread, events)) = best.schedule.steps.last() else { return };
-    let (mut good, mut bad) = (0, events);
-    while bad - good > 1 {
-        let middle = good + (bad - good) / 2;
-        let mut schedule = best.schedule.clone();
-        schedule.steps.pop();
-        schedule.steps.push((thread, middle));
-        match attempt(&schedule) {
-            Tried::Fails(run) => {
-                bad = middle;
-                (best.schedule, best.fails) = (schedule, run);
-            }
-            Tried::Passes(run) => {
-                good = middle;
-                best.passes = Some(run);
-            }
-            Tried::Other => good = middle,
-            Tried::NoTime => return,
-        }
-    }
+    true
 }
 
 /// Leaves out one switch, if the program then still fails: `A B A` becomes `A B` or `B A`, with all events of each.

@@ -41,9 +41,13 @@ fn kinds_asked_for_by_name_are_failures() {
     let levels = |asked: Vec<BugKind>, atomic: bool, std: &str| {
         let options = Options::default();
         let mut source = StdReader::new(std.as_bytes());
-        let trace = Trace::from_input_watched(&mut source, FunctionBlocks::BelowRoots, |_| {}).unwrap();
+        let functions = match atomic {
+            true => FunctionBlocks::Chosen(Box::new(|name| name == "add")),
+            false => FunctionBlocks::BelowRoots,
+        };
+        let trace = Trace::from_input_watched(&mut source, functions, |_| {}).unwrap();
         let found = predict(&trace, &options, &Control::default());
-        let mut report = Report::new(Settings { asked, atomic, ..Settings::default() });
+        let mut report = Report::new(Settings { asked, ..Settings::default() });
         report.add(trace.into(), Model::Reads, found, &Extras::default());
         let level = |story: &Story| format!("{} {}", story.finding.kind().name(), story.level.name());
         let mut levels: Vec<String> = report.stories.iter().map(level).collect();
