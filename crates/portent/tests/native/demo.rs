@@ -228,7 +228,7 @@ fn the_demo_tells_the_story_of_every_bug_and_leaves_nothing_behind() {
         (r"\(event \d+\)", "(event N)"),
         (r"⋮ \d+ events? ", "⋮ events "),
         (r"writes open_one = \d+", "writes open_one = ADDRESS"),
-        (r"stack\(T0\)\+\d+ = \d+ *", "stack(T0) "),
+        (r"stack\(T0\)\+\d+ *", "stack(T0) "),
     ];
     insta::with_settings!({filters => filters.to_vec()}, {
         insta::assert_snapshot!("demo", text);
