@@ -315,7 +315,10 @@ impl Explorer<'_> {
     /// Runs in which chance decides who goes on; those that did something new, if those are wanted.
     fn at_random(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<(Run, usize)>, Error> {
         let total = (self.options.neighbours / 2).min(self.tries) as u64;
-        self.try_all(subject, explore, (1..=total).map(|seed| (Schedule::default(), Policy::Random, seed)).collect())
+        // Some bugs need switches in the middle of things, others just the wrong order of those who have to wait.
+        let policy = |number: u64| if number.is_multiple_of(2) { Policy::Priority } else { Policy::Random };
+        let ways = (0..total).map(|number| (Schedule::default(), policy(number), 1 + number / 2));
+        self.try_all(subject, explore, ways.collect())
     }
 
     /// Runs that are next to one that was examined; those that did something new, if those are wanted.
