@@ -17,6 +17,7 @@ mod decisive;
 mod event;
 mod history;
 mod neighbours;
+mod outcomes;
 mod printed;
 mod settle;
 
@@ -30,6 +31,7 @@ use crate::run::Run;
 use crate::schedule::{Schedule, ScheduleGoal};
 use cases::Cases;
 use history::{History, Novelty};
+use outcomes::Outcomes;
 use portent_order::Model;
 use portent_predict::{BugKind, Control, Finding, Prediction};
 use portent_trace::{FunctionBlocks, InputEvent, Trace};
@@ -142,6 +144,8 @@ pub fn explore(
         confirmed: HashSet::new(),
         cases: Cases::default(),
         waiting: [VecDeque::new(), VecDeque::new()],
+        subjects: Vec::new(),
+        outcomes: Outcomes::default(),
         tries: options.neighbours * Options::TRIES,
         recorded: Duration::ZERO,
         hangs: 0,
@@ -179,6 +183,12 @@ struct Subject {
     trace: Arc<Trace>,
 }
 
+impl AsRef<Trace> for Subject {
+    fn as_ref(&self) -> &Trace {
+        &self.trace
+    }
+}
+
 struct Explorer<'a> {
     program: &'a dyn Program,
     options: &'a Options,
@@ -195,6 +205,10 @@ struct Explorer<'a> {
     /// Runs in which somebody read what nobody had read before, and those in which a thread did and read all as never before:
     /// their neighbours are worth a try, in this order.
     waiting: [VecDeque<(Run, usize)>; 2],
+    /// Runs that were examined, until it is asked what else their reads could see.
+    subjects: Vec<Arc<Subject>>,
+    /// What reads have seen, and what they could see.
+    outcomes: Outcomes<Subject>,
     /// Tries that are left.
     tries: usize,
     /// How long the longest recorded run took.
@@ -214,12 +228,14 @@ impl Explorer<'_> {
         for round in 1..=self.options.rounds {
             let mut next = Vec::new();
             for subject in subjects {
+                self.outcomes.visit(&subject.run);
+                self.subjects.push(Arc::clone(&subject));
                 let explore = round < self.options.rounds;
                 next.extend(self.examine(&subject, explore, Depth::Whole)?);
                 if round == 1 {
                     next.extend(self.at_random(&subject, explore)?);
+                    next.extend(self.neighbours(&subject, explore)?);
                 }
-                next.extend(self.neighbours(&subject, explore, self.options.neighbours)?);
             }
             self.observer.see(Event::RoundDone { round, new: next.len() });
             if next.is_empty() {
@@ -232,25 +248,39 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// Goes on from runs that did nothing new but read something new, as far as the number of tries allows: only what is harm
-    /// by itself is looked for there.
+    /// Makes reads see what they have not seen yet, as far as the number of tries allows: only what is harm by itself is looked for
+    /// in runs that come of it.
     fn wander(&mut self) -> Result<(), Error> {
+        let mut beside: VecDeque<Arc<Subject>> = std::mem::take(&mut self.subjects).into();
+        for subject in &beside {
+            self.outcomes.ask(subject, &subject.run);
+        }
+        // Neighbours of the recorded runs have been tried.
+        beside.retain(|subject| subject.id.round > 1);
         for number in 1.. {
-            let Some((run, from)) = self.waiting.iter_mut().find_map(VecDeque::pop_front) else { break };
             if self.tries == 0 || self.out_of_time() {
                 break;
             }
-            let subject = self.subject(RunId { round: self.options.rounds + 1, number }, run, from)?;
-            self.examine(&subject, false, Depth::HarmOnly)?;
-            self.neighbours(&subject, false, self.options.neighbours)?;
+            if let Some((run, from)) = self.waiting.iter_mut().find_map(VecDeque::pop_front) {
+                let subject = self.subject(RunId { round: self.options.rounds + 1, number }, run, from)?;
+                self.examine(&subject, false, Depth::HarmOnly)?;
+                self.outcomes.ask(&subject, &subject.run);
+                beside.push_back(subject);
+            } else if let Some((subject, schedule)) = self.outcomes.next() {
+                self.try_all(&subject, false, vec![(schedule, Policy::Stay, 0)])?;
+            } else if let Some(subject) = beside.pop_front() {
+                self.neighbours(&subject, false)?;
+            } else {
+                break;
+            }
         }
         Ok(())
     }
 
     /// A run that may be worth going on from: one that did something new is for the next round, if that is wanted.
     fn consider(&mut self, run: Run, like: &Run, new: &mut Vec<(Run, usize)>, most: usize) {
-        let novelty = self.history.novelty(&run);
-        if novelty == Novelty::None {
+        let (novelty, has_new_past) = (self.history.novelty(&run), self.outcomes.visit(&run));
+        if novelty == Novelty::None && !has_new_past {
             return;
         }
         // Neighbours of what it shares with the other run are tried there.
@@ -261,7 +291,7 @@ impl Explorer<'_> {
             new.push((run, from));
             return;
         }
-        let waiting = &mut self.waiting[usize::from(novelty == Novelty::Order)];
+        let waiting = &mut self.waiting[usize::from(novelty == Novelty::None)];
         if waiting.len() < Options::WAITING && run.events.len() < Options::WANDERERS {
             self.history.runs_like(&run);
             waiting.push_back((run, from));
@@ -322,8 +352,9 @@ impl Explorer<'_> {
     }
 
     /// Runs that are next to one that was examined; those that did something new, if those are wanted.
-    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool, most: usize) -> Result<Vec<(Run, usize)>, Error> {
-        let schedules = neighbours::neighbours(&subject.run, subject.from, most.min(self.tries));
+    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<(Run, usize)>, Error> {
+        let most = self.options.neighbours.min(self.tries);
+        let schedules = neighbours::neighbours(&subject.run, subject.from, most);
         self.try_all(subject, explore, schedules.into_iter().map(|schedule| (schedule, Policy::Stay, 0)).collect())
     }
 
