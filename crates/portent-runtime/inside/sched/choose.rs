@@ -112,7 +112,7 @@ impl Scheduler {
         let timed = |one: &&mut Thread| one.life == Life::Waiting && one.pending.deadline != 0;
         let first = self.living().filter(timed).min_by_key(|one| one.pending.deadline)?;
         let ahead = first.pending.deadline - answers::now_with(self.skipped);
-        if self.away > 0 && ahead > 0 {
+        if self.away > 0 && ahead > 0 && !self.all_wait_for_each_other() {
             return None;
         }
         if self.exiting && self.exit_is_held() {
