@@ -100,7 +100,10 @@ pub fn convert(
                 index += 1;
             }
             Ok(Some(Record::Note(kind, payload))) => {
-                if kind == note::FREE && written == Some(numbers::<1>(payload)[0]) && !batch.is_empty() {
+                if matches!(kind, note::FREE | note::DESTROY)
+                    && written == Some(numbers::<1>(payload)[0])
+                    && !batch.is_empty()
+                {
                     batch.frees(batch.len() - 1);
                 }
                 converter.note(kind, payload, reader.thread() as u32, index);
