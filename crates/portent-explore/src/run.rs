@@ -103,7 +103,7 @@ impl Run {
             if !event.op.is_access() {
                 continue;
             }
-            if !matches!(event.op, InputOp::Write(_) | InputOp::Free) {
+            if !matches!(event.op, InputOp::Write(_) | InputOp::Free | InputOp::Destroy) {
                 let writer = writers.get(&event.object).filter(|(writer, _)| *writer != thread);
                 found.reads.insert(FxBuildHasher.hash_one((thread, at, writer)));
             }

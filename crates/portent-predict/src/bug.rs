@@ -131,6 +131,8 @@ pub enum Form {
     PossibleUseAfterFree,
     /// A race in which both sides free the memory.
     PossibleDoubleFree,
+    /// A race in which one side destroys what the other uses.
+    PossiblyDestroyedInUse,
     Race,
     /// A deadlock: threads wait for each other's locks.
     Cycle,
@@ -174,6 +176,7 @@ impl Form {
         let predicted = [
             Form::PossibleUseAfterFree,
             Form::PossibleDoubleFree,
+            Form::PossiblyDestroyedInUse,
             Form::Race,
             Form::Cycle,
             Form::LostWakeup,
@@ -190,6 +193,7 @@ impl Form {
         match self {
             Form::PossibleUseAfterFree => Harm::UseAfterFree.name(),
             Form::PossibleDoubleFree => Harm::DoubleFree.name(),
+            Form::PossiblyDestroyedInUse => Harm::DestroyedInUse.name(),
             Form::Race => "race",
             Form::Cycle => "cycle",
             Form::LostWakeup => "lost_wakeup",

@@ -173,7 +173,7 @@ impl Accesses {
             if !event.op.is_access() {
                 continue;
             }
-            if !matches!(event.op, InputOp::Write(_) | InputOp::Free) {
+            if !matches!(event.op, InputOp::Write(_) | InputOp::Free | InputOp::Destroy) {
                 let saw = last.get(&event.object).copied().unwrap_or_default();
                 let read = Read { place, past: *past, saw };
                 *past = read.past_with(saw);

@@ -100,13 +100,20 @@ pub fn convert(
                 index += 1;
             }
             Ok(Some(Record::Note(kind, payload))) => {
-                if matches!(kind, note::FREE | note::DESTROY)
-                    && written == Some(numbers::<1>(payload)[0])
-                    && !batch.is_empty()
+                let ends = match kind {
+                    note::FREE => Some(InputOp::Free),
+                    note::DESTROY => Some(InputOp::Destroy),
+                    _ => None,
+                };
+                let mut at = index;
+                if let Some(op) = ends.filter(|_| written == Some(numbers::<1>(payload)[0]))
+                    && let Some(last) = batch.len().checked_sub(1)
                 {
-                    batch.frees(batch.len() - 1);
+                    batch.ends(last, op);
+                    // An object that cannot end before the program does is destroyed without an event.
+                    at -= u64::from(op == InputOp::Destroy);
                 }
-                converter.note(kind, payload, reader.thread() as u32, index);
+                converter.note(kind, payload, reader.thread() as u32, at);
             }
             Ok(None) => break,
             Err(damage) => {
