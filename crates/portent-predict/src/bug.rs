@@ -188,6 +188,17 @@ impl Form {
         Harm::ALL.into_iter().map(Form::Failure).chain(predicted)
     }
 
+    /// Whether a prediction of this form that comes true is a failure of that form.
+    pub fn comes_true_as(self, failure: Form) -> bool {
+        use Harm::{BadFree, ClosedInUse, DestroyedInUse, DoubleFree, UseAfterFree};
+        match self {
+            Form::PossibleUseAfterFree => matches!(failure, Form::Failure(UseAfterFree | DestroyedInUse)),
+            Form::PossibleDoubleFree => matches!(failure, Form::Failure(DoubleFree | BadFree)),
+            Form::PossiblyDestroyedInUse => matches!(failure, Form::Failure(DestroyedInUse | ClosedInUse)),
+            _ => false,
+        }
+    }
+
     /// The form's name in ids, and in reports where it says more than the kind.
     pub fn name(self) -> &'static str {
         match self {

@@ -11,7 +11,7 @@ use crate::words::{self, counted};
 use crate::{deciding, place, tsan, why};
 use portent_order::Model;
 use portent_predict::{
-    BugKind, Evidence, Finding, Incomplete, MayRead, Place, Prediction, PropertyTold, PropertyVerdict, Role,
+    BugKind, Evidence, Finding, Form, Incomplete, MayRead, Place, Prediction, PropertyTold, PropertyVerdict, Role,
     StackFrame, Why,
 };
 use portent_trace::{EventId, LocId, Object, ObjectClass, ObjectName, Trace};
@@ -352,6 +352,7 @@ impl Report {
         }
         // Stable: of what is equally bad and sure, findings of earlier rounds come first, each round's in the order of the
         // trace.
+        self.say_once();
         self.stories.sort_by_key(|story| (story.level, story.finding.bug.form(), story.rank()));
     }
 
@@ -431,6 +432,36 @@ impl Report {
             run: self.runs.len(),
             goals,
             finding,
+        }
+    }
+
+    /// What could happen and did happen is told once, as a failure: that memory is used after it was freed, say, needs no other
+    /// finding that says it could be.
+    fn say_once(&mut self) {
+        let lines = |story: &Story| -> Vec<String> {
+            story
+                .places
+                .iter()
+                .filter_map(place::of_spot)
+                .map(|at| place::written(&self.settings.sources, &at))
+                .collect()
+        };
+        let happened: Vec<(Form, Vec<String>)> = self
+            .stories
+            .iter()
+            .filter(|story| story.finding.bug.failure().is_some())
+            .map(|story| (story.finding.bug.form(), lines(story)))
+            .collect();
+        let said = |story: &Story| {
+            let told = lines(story);
+            let covers = |(form, lines): &(Form, Vec<String>)| {
+                story.finding.bug.form().comes_true_as(*form) && told.iter().all(|line| lines.contains(line))
+            };
+            happened.iter().any(covers)
+        };
+        let said: Vec<bool> = self.stories.iter().map(said).collect();
+        for (story, _) in self.stories.iter_mut().zip(said).filter(|(_, said)| *said) {
+            story.level = Level::Observation;
         }
     }
 

@@ -319,16 +319,18 @@ pub fn sleeps_in_kernel(tid: u32) -> bool {
     matches!(text.get(after_name), Some(b'S' | b'D'))
 }
 
-/// Whether a thread of this process is blocked in a system call whose first argument is this descriptor (plus one).
+/// Whether a thread of this process is blocked in a system call whose first argument is this descriptor (plus one), or in `poll`,
+/// as which waiting for it is done.
 pub fn is_blocked_on(tid: u32, descriptor: usize) -> bool {
     let mut text = [0u8; 256];
     // The call and its arguments, or "running".
     let mut words = about_thread(tid, b"/syscall\0", &mut text).split(|&byte| byte == b' ');
-    let number = words.next().and_then(|word| word.first());
+    let number = words.next().unwrap_or_default();
     let first = words.next().and_then(|word| word.strip_prefix(b"0x"));
     let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or(0) as usize;
     let value = first.map(|digits| digits.iter().fold(0, |so_far, byte| so_far << 4 | digit(byte)));
-    number.is_some_and(u8::is_ascii_digit) && value.is_some_and(|value| value.wrapping_add(1) == descriptor)
+    let on_it = number == b"7" || value.is_some_and(|value| value.wrapping_add(1) == descriptor);
+    number.first().is_some_and(u8::is_ascii_digit) && on_it
 }
 
 /// What /proc says of a thread.

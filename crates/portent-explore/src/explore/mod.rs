@@ -13,6 +13,7 @@
 //! replay shows it.
 
 mod cases;
+mod confirm;
 mod decisive;
 mod event;
 mod history;
@@ -26,9 +27,8 @@ pub use event::{Answer, Event, Examined, Exploration, Observer, Replayed, RunId,
 use crate::error::Error;
 use crate::program::{Plan, Policy, Program};
 use crate::properties::{self, Properties, Request};
-use crate::replay::{self, Replay, Script};
 use crate::run::Run;
-use crate::schedule::{Schedule, ScheduleGoal};
+use crate::schedule::Schedule;
 use cases::Cases;
 use history::{History, Novelty};
 use outcomes::Outcomes;
@@ -95,6 +95,10 @@ impl Options {
     const WAITING: usize = 48;
     /// Runs with more events are not worth it.
     const WANDERERS: usize = 100_000;
+    /// Other instances of a finding that are replayed where the first does not show it,
+    const INSTANCES: usize = 3;
+    /// and how long they may be looked for.
+    const ASKING: Duration = Duration::from_millis(500);
     /// Replays with new behaviour that each examined run and model may add to the next round.
     const NEW_RUNS: usize = 8;
 }
@@ -428,7 +432,7 @@ impl Explorer<'_> {
             if subject.id.round > 1 {
                 prediction.findings.retain(|finding| !self.history.is_reverse(&subject.trace, finding));
             }
-            let replays = self.replay(subject, &prediction, must_show, explore, &mut new)?;
+            let replays = self.replay(subject, &mut prediction, must_show, explore, &mut new)?;
             self.observer.see(Event::Replayed { run: subject.id, model });
             let is_shown = |finding: &Finding| replays.get(&finding.id).is_some_and(|told| told.hits > 0);
             if must_show {
@@ -486,113 +490,11 @@ impl Explorer<'_> {
         self.observer.see(Event::Predicted { run, model, prediction: &prediction });
         Ok(prediction)
     }
-
-    /// Replays every finding: what was seen, by its id. Replays that did something new go to `new`.
-    fn replay(
-        &mut self,
-        subject: &Arc<Subject>,
-        prediction: &Prediction,
-        optimistic: bool,
-        explore: bool,
-        new: &mut Vec<(Run, usize)>,
-    ) -> Result<BTreeMap<String, Replayed>, Error> {
-        let (run, total) = (subject.id, prediction.findings.len() as u64);
-        let most = new.len() + if explore { Options::NEW_RUNS } else { 0 };
-        let mut told = BTreeMap::new();
-        for (done, finding) in (0..).zip(&prediction.findings) {
-            self.observer.see(Event::Replaying { run, done, total });
-            if finding.witness.is_none() || self.options.times == 0 || self.confirmed.contains(&finding.id) {
-                continue;
-            }
-            // A program that hangs whatever is tried is told as that.
-            if self.out_of_time() || self.hangs > 2 * Options::HANGS {
-                self.exploration.not_replayed += usize::from(!optimistic);
-                continue;
-            }
-            let replayed =
-                self.replay_one(subject, finding, |explorer, run| explorer.consider(run, &subject.run, new, most))?;
-            told.insert(finding.id.clone(), replayed);
-        }
-        Ok(told)
-    }
-
-    /// Replays a finding until it has been seen as often as wanted.
-    ///
-    /// A schedule is followed in the same way every time, so that what was not seen will not be seen by trying the same again,
-    /// and what was seen is made sure of. What differs from run to run is how the program goes on when the schedule is done:
-    /// which of two racing threads goes first, and who runs then.
-    fn replay_one(
-        &mut self,
-        subject: &Arc<Subject>,
-        finding: &Finding,
-        mut ran: impl FnMut(&mut Self, Run),
-    ) -> Result<Replayed, Error> {
-        let (schedule, wanted) = replay::Finding::of(&subject.trace, finding).script(&subject.run)?;
-        let mut replayed = Replayed::default();
-        // What is no alarm need not be shown more than once.
-        let harm = matches!(
-            finding.kind(),
-            BugKind::Race | BugKind::Deadlock | BugKind::LostUpdate | BugKind::Property | BugKind::Failure
-        );
-        let times =
-            if harm || !self.options.quick_observations { self.options.times } else { self.options.times.min(1) };
-        for (policy, seed, swapped) in continuations(&schedule, self.options.times) {
-            if replayed.runs > 0 && self.out_of_time() {
-                break;
-            }
-            // The very same once more.
-            if replayed.runs == 1 && replayed.hits == 0 && policy == Policy::Stay && !swapped {
-                continue;
-            }
-            let mut schedule = schedule.clone();
-            if let (ScheduleGoal::Race([a, b]), true) = (&schedule.goal, swapped) {
-                schedule.goal = ScheduleGoal::Race([*b, *a]);
-            }
-            let script = Script {
-                program: self.program,
-                original: &subject.run,
-                schedule,
-                wanted: wanted.clone(),
-                policy,
-                seed,
-                limit: Some(self.limit()),
-                silent: true,
-            };
-            let replay = script.run()?;
-            self.exploration.runs += 1;
-            self.observer.see(Event::ReplaySeen { run: subject.id, finding, replay: &replay });
-            self.watch(&replay.run, subject, false);
-            replayed.add(&replay);
-            if replay.hit && self.confirmed.insert(finding.id.clone()) {
-                self.observer.see(Event::Confirmed { run: subject.id, finding });
-            }
-            // Whatever comes after a schedule cannot mend that it was not followed.
-            let left = !replay.hit && replay.diverged.is_some();
-            ran(self, replay.run);
-            if left || replayed.hits >= times {
-                break;
-            }
-        }
-        if replayed.hits > 0 {
-            // One that was seen has nothing to explain.
-            replayed.diverged = None;
-        }
-        Ok(replayed)
-    }
 }
 
 /// How long one run may take that begins now.
 fn limit(timeout: Duration, deadline: Instant) -> Duration {
     timeout.min(deadline.saturating_duration_since(Instant::now()) + Duration::from_secs(1))
-}
-
-/// How a program can go on when a schedule is done: policy, seed, and whether the second of two racing threads goes first.
-fn continuations(schedule: &Schedule, times: u32) -> Vec<(Policy, u64, bool)> {
-    let is_race = matches!(schedule.goal, ScheduleGoal::Race(_));
-    let mut all = vec![(Policy::Stay, 0, false), (Policy::Stay, 0, is_race), (Policy::RoundRobin, 0, false)];
-    all.extend((1..).map(|seed| (Policy::Random, seed, false)).take(times.saturating_sub(3) as usize));
-    all.truncate(times.max(1) as usize);
-    all
 }
 
 /// Leaves out what was not shown, and properties of which that leaves nothing.
@@ -601,20 +503,4 @@ fn keep_only(prediction: &mut Prediction, is_shown: impl Fn(&Finding) -> bool) {
     let violated = prediction.findings.iter().filter_map(|finding| finding.bug.violated());
     let broken: HashSet<&str> = violated.map(|violated| &*violated.name).collect();
     prediction.properties.retain(|told| broken.contains(told.name.as_str()));
-}
-
-impl Replayed {
-    /// One more replay.
-    fn add(&mut self, replay: &Replay) {
-        self.runs += 1;
-        self.hits += u32::from(replay.hit);
-        if replay.hit && self.showed.is_none() {
-            let failed = replay.failed.iter().filter(|text| !replay.evidence.contains(text));
-            let said: Vec<_> = replay.evidence.iter().chain(failed).cloned().collect();
-            self.showed = (!said.is_empty()).then(|| said.join("; "));
-        }
-        if self.diverged.is_none() {
-            self.diverged.clone_from(&replay.diverged);
-        }
-    }
 }

@@ -7,7 +7,8 @@
 use super::areas::{Area, Areas, Owner, When};
 use super::pages::{KnownVariable, Pages};
 use crate::symbols::{Module, Symbols};
-use portent_trace::{ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
+use portent_runtime::log;
+use portent_trace::{Apart, ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A place where memory is allocated.
@@ -29,6 +30,14 @@ pub(super) struct Memory {
     /// Pages on which memory without an owner was accessed.
     unowned: FxHashSet<u64>,
     threads: usize,
+}
+
+/// What a descriptor is called, and which file behind its number it is, if an address stands for one.
+fn descriptor(address: u64) -> Option<(String, u32)> {
+    let number = address.checked_sub(log::DESCRIPTORS)?;
+    let closed = (number / log::DESCRIPTORS_EACH) as u32;
+    let again = if closed > 0 { closed.saturating_add(1) } else { 0 };
+    Some((format!("descriptor {}", number % log::DESCRIPTORS_EACH), again))
 }
 
 /// Accesses longer than this are never remembered, so none that begins further away can be wrong.
@@ -137,9 +146,14 @@ impl Memory {
                     Owner::Module => symbols.datum(address, u64::from(len)),
                     _ => None,
                 };
-                let (name, signed) = match &datum {
-                    Some(datum) => (datum.name(), datum.signed),
-                    None => (self.name(address, area, names)?, false),
+                let descriptor = descriptor(address);
+                let (name, signed) = match (&datum, &descriptor) {
+                    (Some(datum), _) => (datum.name(), datum.signed),
+                    (None, Some((text, again))) => {
+                        let apart = Apart { again: *again, ..Apart::default() };
+                        (ObjectName { apart, ..ObjectName::of(Object::Named(text)) }, false)
+                    }
+                    (None, None) => (self.name(address, area, names)?, false),
                 };
                 let variable = names.intern_memory(name, range, address)?;
                 self.variables.insert(range, (variable, signed));

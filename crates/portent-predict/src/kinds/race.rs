@@ -37,8 +37,8 @@ pub(super) const DESTROYED_IN_USE: Words = Words {
     title: "possible use after destruction",
     rule: "race-with-destruction",
     identifier: "PossiblyDestroyedInUse",
-    meaning: "A thread can destroy a lock, a condition or the like while another one uses it, or before: nothing orders the \
-              two.",
+    meaning: "A thread can destroy a lock, a condition or the like, or close a descriptor, while another one uses it, or \
+              before: nothing orders the two.",
     severity: Severity::Error,
 };
 
