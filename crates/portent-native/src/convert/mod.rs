@@ -230,7 +230,9 @@ impl Converter {
             None if size == 0 => return Ok((op, self.no_bytes(thread)?, None)),
             None => {
                 let (known, freed) = self.memory.find(address, size, &self.symbols, &mut self.names)?;
-                if let Some(area) = freed {
+                // The use of an object, which is told as that by what is done to it.
+                let is_object = size == 1 && event.value.is_none();
+                if let Some(area) = freed.filter(|_| !is_object) {
                     self.used_after_free(thread, index, event, area);
                 }
                 known
