@@ -29,6 +29,12 @@ impl Explorer<'_> {
             if finding.witness.is_none() || self.options.times == 0 || self.confirmed.contains(&finding.id) {
                 continue;
             }
+            // What is no alarm is replayed for what else such a run may show: a few are enough.
+            let optional = !is_harm(finding.kind()) && self.options.quick_observations;
+            if optional && self.observations == 0 {
+                continue;
+            }
+            self.observations -= usize::from(optional);
             // A program that hangs whatever is tried is told as that.
             if self.out_of_time() || self.hangs > 2 * Options::HANGS {
                 self.exploration.not_replayed += usize::from(!optimistic);
@@ -59,10 +65,7 @@ impl Explorer<'_> {
     ) -> Result<(Replayed, Option<Finding>), Error> {
         let mut replayed = Replayed::default();
         // What is no alarm need not be shown more than once.
-        let harm = matches!(
-            finding.kind(),
-            BugKind::Race | BugKind::Deadlock | BugKind::LostUpdate | BugKind::Property | BugKind::Failure
-        );
+        let harm = is_harm(finding.kind());
         let times =
             if harm || !self.options.quick_observations { self.options.times } else { self.options.times.min(1) };
         let mut seen = None;
@@ -137,6 +140,11 @@ impl Explorer<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether findings of a kind are an alarm by themselves.
+fn is_harm(kind: BugKind) -> bool {
+    matches!(kind, BugKind::Race | BugKind::Deadlock | BugKind::LostUpdate | BugKind::Property | BugKind::Failure)
 }
 
 /// How a program can go on when a schedule is done: policy, seed, and whether the second of two racing threads goes first.

@@ -148,6 +148,7 @@ pub fn explore(
         confirmed: HashSet::new(),
         cases: Cases::default(),
         waiting: [VecDeque::new(), VecDeque::new()],
+        observations: options.neighbours * 3 / 2,
         subjects: Vec::new(),
         outcomes: Outcomes::default(),
         tries: options.neighbours * Options::TRIES,
@@ -213,6 +214,8 @@ struct Explorer<'a> {
     subjects: Vec<Arc<Subject>>,
     /// What reads have seen, and what they could see.
     outcomes: Outcomes<Subject>,
+    /// Findings that are no alarm and may still be replayed, where they need not all be.
+    observations: usize,
     /// Tries that are left.
     tries: usize,
     /// How long the longest recorded run took.
