@@ -17,7 +17,7 @@ use crate::log::note;
 use crate::real::{self, Ptr};
 use crate::state::{self, Thread, UnreadWrite};
 use crate::{answers, channels, record, sched, sys};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 const SIGNALS: usize = 65;
 const SIGILL: i32 = 4;
@@ -209,10 +209,15 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
         {
             return;
         }
-        if (*sched::peek()).following {
+        if std::ptr::read_volatile(&raw const (*sched::peek()).following) {
             // The plan says when handlers run.
-            (*me).withheld |= bit(signal as u32);
-            return;
+            (*me).withheld.fetch_or(bit(signal as u32), Ordering::SeqCst);
+            // Another thread may have ended the plan meanwhile, and looked before there was anything to send.
+            fence(Ordering::SeqCst);
+            let following = std::ptr::read_volatile(&raw const (*sched::peek()).following);
+            if following || !take_withheld(&*me, signal as u32) {
+                return;
+            }
         }
         let foreign = is_foreign(signal, information);
         let accesses = (*me).inside == 0 && is_before_access(&*me, *register(context, RIP));
@@ -236,6 +241,11 @@ unsafe extern "C-unwind" fn handler(signal: i32, information: *mut u8, context: 
         sched::go_away(me, 0);
         *sys::__errno_location() = error;
     }
+}
+
+/// Whether a signal was withheld from a thread; it no longer is.
+fn take_withheld(from: &Thread, signal: u32) -> bool {
+    from.withheld.fetch_and(!bit(signal), Ordering::SeqCst) & bit(signal) != 0
 }
 
 /// Whether somebody else sent a signal: another process, or the terminal. A replay does not get it again by itself.
@@ -340,26 +350,42 @@ pub fn inject(me: &mut Thread, waiting: bool) -> bool {
 
 /// The plan lets a signal happen that the program sends itself: the one that it sent is not to happen again.
 fn settle(me: &mut Thread, signal: u32) {
-    if me.withheld & bit(signal) != 0 {
-        me.withheld &= !bit(signal);
+    if take_withheld(me, signal) {
         return;
     }
-    let (set, at_once) = (bit(signal), [0u64; 2]);
-    // SAFETY: the kernel reads a set and a time of our own. A signal that is blocked and has been sent is taken by this.
-    let taken = unsafe {
-        let (set, at_once) = (&raw const set as usize, &raw const at_once as usize);
-        sys::call(sys::SYS_SIGTIMEDWAIT, set, 0, at_once, 8, 0, 0)
-    };
-    if taken < 0 {
+    if !take_blocked(signal) {
         OWED[signal as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes a signal that has been sent and is blocked, if there is one.
+fn take_blocked(signal: u32) -> bool {
+    let (set, at_once) = (bit(signal), [0u64; 2]);
+    // SAFETY: the kernel reads a set and a time of our own.
+    unsafe {
+        let (set, at_once) = (&raw const set as usize, &raw const at_once as usize);
+        sys::call(sys::SYS_SIGTIMEDWAIT, set, 0, at_once, 8, 0, 0) >= 0
+    }
+}
+
+/// Whoever sends a signal that the plan has let happen has done so by now. Where it is blocked it is taken at once: another one
+/// that comes before it is let in would be the same to the kernel.
+fn take_owed(signal: u32) {
+    let owed = &OWED[signal as usize];
+    if owed.load(Ordering::Relaxed) > 0 && take_blocked(signal) {
+        // It may have been let in just now, by itself.
+        let _ = owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |owed| owed.checked_sub(1));
     }
 }
 
 /// The plan has ended: signals that it did not let happen come now.
 pub fn send_withheld(to: &mut Thread) {
-    while to.withheld != 0 {
-        let signal = to.withheld.trailing_zeros() + 1;
-        to.withheld &= !bit(signal);
+    // After the plan was ended, so that either this or the handler sees the other.
+    fence(Ordering::SeqCst);
+    let mut withheld = to.withheld.swap(0, Ordering::SeqCst);
+    while withheld != 0 {
+        let signal = withheld.trailing_zeros() + 1;
+        withheld &= !bit(signal);
         // SAFETY: a signal to a thread of this process, whose handler is ours. It may have ended.
         unsafe { sys::call3(sys::SYS_TGKILL, sys::getpid() as usize, to.tid as usize, signal as usize) };
     }
@@ -383,6 +409,7 @@ pub fn deliver(me: &mut Thread) -> bool {
         }
         let foreign = me.foreign & bit(signal) != 0;
         announce(me, u64::from(signal), me.life == state::Life::Running && me.waited, foreign);
+        take_owed(signal);
         // SAFETY: the program's handler. It gets no information: the kernel's is gone by now.
         unsafe {
             let asked = ASKED[signal as usize];

@@ -2,7 +2,7 @@
 
 use crate::log::{self, ThreadRow, op};
 use std::arch::{asm, global_asm};
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst, compiler_fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, compiler_fence};
 
 /// What must hold before a waiting thread's operation is possible. Looked at by the scheduler, without side effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -168,7 +168,7 @@ pub struct Thread {
     /// Those of them that another process sent.
     pub foreign: u64,
     /// Signals that came while a plan was followed and had not let them happen.
-    pub withheld: u64,
+    pub withheld: AtomicU64,
     /// Others hold pointers to this while its thread runs: with this, the compiler does not take a `&mut Thread` for the
     /// only way to it.
     pub shared: std::marker::PhantomPinned,

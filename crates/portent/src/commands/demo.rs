@@ -186,7 +186,11 @@ fn told(name: &'static str, bug: &Bug, report: &Report, look: &Look) -> (String,
     }
     let replays = best.replayed.as_ref().map(|all| format!("{} of {} replays", all.hits, all.runs)).unwrap_or_default();
     // One bug may show in several ways, and it is enough to see one of them: a failure itself is nothing that it looks for.
-    let seen = |tsan| report.of_level(Level::Failure).any(|story| story.tsan == tsan);
+    // What could happen is told by what happened, but a detector would report it all the same.
+    let could = |story: &Story| {
+        story.level == Level::Failure || story.finding.bug.form().comes_true_as(best.finding.bug.form())
+    };
+    let seen = |tsan| report.stories.iter().filter(|story| could(story)).any(|story| story.tsan == tsan);
     let tsan = match () {
         () if seen(Tsan::Reports) => "report it",
         () if seen(Tsan::MayWarn) => "perhaps warn",
