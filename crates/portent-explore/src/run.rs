@@ -98,8 +98,9 @@ impl Run {
         let mut found = Behaviour::default();
         let mut histories: HashMap<u32, u64> = HashMap::new();
         let mut writers: HashMap<u32, (u32, u64)> = HashMap::new();
-        for event in &self.events {
-            let (thread, at) = (event.thread.index() as u32, place(event.loc));
+        for (number, event) in self.events.iter().enumerate() {
+            let at = place(self.names.innermost(event.loc, self.stacks.get(number)));
+            let thread = event.thread.index() as u32;
             let step = FxBuildHasher.hash_one((thread, event.op, at));
             found.does.insert(step);
             let history = histories.entry(thread).or_default();
