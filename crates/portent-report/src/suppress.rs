@@ -9,7 +9,7 @@
 use crate::place::of_spot;
 use crate::report::{At, Story};
 use portent_predict::{BugKind, Form};
-use portent_trace::{own_path, plain_function};
+use portent_trace::{own_path, plain_function, short_function};
 
 /// A file of rules that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -168,9 +168,7 @@ fn matches_path(pattern: &str, path: &str) -> bool {
 
 /// Whether a function's whole name matches, or the short one that reports show: `add` is `void Bank::add<int>(int&)` as well.
 fn matches_function(pattern: &str, name: &str) -> bool {
-    let short = plain_function(name);
-    let last = short.rsplit("::").next().unwrap_or_default();
-    [name, &short, last].into_iter().any(|name| matches(pattern, name))
+    matches(pattern, name) || matches(pattern, &short_function(name)) || matches(pattern, &plain_function(name))
 }
 
 /// Whether an object's name matches, or what its author calls it: `queue` is `queue._M_impl._M_start` as well, and

@@ -101,16 +101,19 @@ impl Location<'_> {
     }
 }
 
-/// The name of a function as it is recognised in other builds: short, and whichever copy of it the compiler made.
+/// The name of a function as it is recognised in other builds: its last part, whichever copy of it the compiler made.
+///
+/// Debug information leaves out the scopes of some functions that were inlined: `add` for `bank::add(int)`, and `operator()` for
+/// `main::{lambda()#1}::operator()() const`.
 pub fn plain_function(name: &str) -> String {
-    let mut short = short_function(name);
-    let mut parts = short.split('.');
-    let first = parts.next().unwrap_or_default().len();
+    let short = short_function(name);
+    let last = short.rsplit("::").next().unwrap_or_default();
     let is_copy = |part: &str| matches!(part, "constprop" | "isra" | "part" | "cold" | "lto_priv" | "llvm");
-    if first > 0 && parts.next().is_some_and(is_copy) {
-        short.truncate(first);
+    match last.split_once('.') {
+        Some((first, copy)) if !first.is_empty() && copy.split('.').next().is_some_and(is_copy) => first.to_owned(),
+        _ if last.starts_with("{lambda") || last.starts_with('$') => "operator()".to_owned(),
+        _ => last.to_owned(),
     }
-    short
 }
 
 /// Where among the places on the way to an event the innermost in the user's own code is.
@@ -266,6 +269,14 @@ mod tests {
         let here = identity("bank.cpp:9", "deposit(int)", "balance += n;");
         assert_eq!(here, identity("/home/ada/bank/bank.cpp:12", "deposit", "balance += n;"), "moved");
         assert_eq!(here, identity("bank.cpp:9", "deposit.isra.0", "balance += n;"), "another copy");
+        assert_eq!(
+            here,
+            identity("bank.cpp:9", "bank::deposit(int)", "balance += n;"),
+            "its scope is not always known"
+        );
+        let lambda = identity("bank.cpp:9", "main::{lambda()#1}::operator()() const", "++n;");
+        assert_eq!(lambda, identity("bank.cpp:9", "operator()", "++n;"));
+        assert_eq!(lambda, identity("bank.cpp:9", "main::$_0::operator()() const", "++n;"));
         assert_ne!(here, identity("bank.cpp:9", "deposit(int)", "balance -= n;"));
         assert_ne!(here, identity("bank.cpp:9", "withdraw(int)", "balance += n;"));
         let unread = identity("a/bank.cpp:9", "deposit(int)", "");

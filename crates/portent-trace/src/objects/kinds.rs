@@ -6,7 +6,7 @@
 
 use super::{Local, Object, ObjectName};
 use crate::names::Names;
-use crate::short::short_function;
+use crate::places::plain_function;
 
 impl Names {
     /// The kind of object that a name stands for; `None` for names that are nothing but text, and for what is no memory.
@@ -17,7 +17,7 @@ impl Names {
             Object::Heap { site, .. } => {
                 // The type is left out: it is not known in every run.
                 let place = self.location(site);
-                let function = place.function.map(short_function).unwrap_or_default();
+                let function = place.function.map(plain_function).unwrap_or_default();
                 let made = match (place.source, place.file) {
                     (Some(line), _) if !line.is_empty() => line,
                     (_, Some(file)) => base_name(file),
@@ -26,7 +26,7 @@ impl Names {
                 format!("made in {function}: {made}{}", path())
             }
             Object::Stack { local: Some(Local { function, name }), .. } => {
-                format!("{}{} in {}", own_path(name), path(), short_function(function))
+                format!("{}{} in {}", own_path(name), path(), plain_function(function))
             }
             Object::Stack { local: None, .. } => "on a stack".to_owned(),
             Object::Module { .. } | Object::Memory { .. } | Object::Unnamed { .. } => "memory".to_owned(),
@@ -93,9 +93,9 @@ mod tests {
             (accounts, "[0].log._M_impl.x[3]", 0, Some("bank::accounts[].log")),
             (accounts, "._mine", 0, Some("bank::accounts._mine")),
             (Object::Global { name: "__counter" }, "", 0, Some("__counter")),
-            (heap(site, 3, None), ".next", 0, Some("made in List::add: auto* n = new Node;.next")),
-            (heap(site, 4, Some("Node")), ".next", 8, Some("made in List::add: auto* n = new Node;.next")),
-            (heap(unread, 4, None), "", 8, Some("made in List::add: list.cpp")),
+            (heap(site, 3, None), ".next", 0, Some("made in add: auto* n = new Node;.next")),
+            (heap(site, 4, Some("Node")), ".next", 8, Some("made in add: auto* n = new Node;.next")),
+            (heap(unread, 4, None), "", 8, Some("made in add: list.cpp")),
             (stack(None), "", 2912, Some("on a stack")),
             (stack(Some(local)), "[1]", 2, Some("total[] in main")),
             (Object::Memory { address: 0x10 }, "", 0, Some("memory")),
