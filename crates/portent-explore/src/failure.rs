@@ -7,7 +7,7 @@ use crate::outcome::{Crash, End, Fault, FaultKind, Moment, Outcome};
 use crate::run::Run;
 use crate::said::{self, Said};
 use portent_predict::{Harm, Role};
-use portent_trace::is_user_file;
+use portent_trace::{is_user_file, plain_function};
 
 /// A failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +26,17 @@ pub struct Failed {
     function: Option<String>,
     /// What of the message is the same whenever this fails: no addresses, and no numbers that change.
     stable: String,
+    /// What its id is made of.
+    lasting: String,
 }
 
 impl Failed {
+    /// What stays the same from build to build, and is its id: what fails, the function and what stands in the line there, but no
+    /// line numbers and no directories.
+    pub fn lasting_identity(&self) -> &str {
+        &self.lasting
+    }
+
     /// What makes two failures of different runs the same: what fails, and where. For memory, also where it was freed.
     pub fn identity(&self) -> String {
         let freed = self.others.iter().find(|(role, _)| *role == Role::Ended);
@@ -42,7 +50,8 @@ impl Failed {
     pub(crate) fn printed(message: String, stable: String, run: &Run) -> Failed {
         let at = Moment { place: String::new(), ..run.last_own_event(Some(0)) };
         let (others, object) = (Vec::new(), String::new());
-        Failed { harm: Harm::Output, message, at, others, object, function: None, stable }
+        let lasting = [Harm::Output.name(), &stable].join("\u{1f}");
+        Failed { harm: Harm::Output, message, at, others, object, function: None, stable, lasting }
     }
 
     /// Whether it is what another finding's form and place name.
@@ -71,8 +80,52 @@ impl Run {
                     moment.place = shown;
                 }
             }
+            failed.lasting = self.lasting(failed);
         }
         failures
+    }
+
+    /// What stays the same of a failure from build to build.
+    fn lasting(&self, failed: &Failed) -> String {
+        let line = |moment: &Moment| self.line_identity(moment);
+        let function = || failed.function.as_deref().map(plain_function);
+        let at = match failed.harm {
+            // Lines of one function that use what was freed are one bug, and of the end of a program only the last thing
+            // that was recorded is known, which optimisation decides.
+            Harm::UseAfterFree | Harm::Exit => function().unwrap_or_else(|| line(&failed.at)),
+            _ => line(&failed.at),
+        };
+        let freed = failed.others.iter().find(|(role, _)| *role == Role::Ended);
+        let freed = freed.map_or_else(String::new, |(_, moment)| line(moment));
+        let stable = match failed.harm {
+            // Who waits where, in any order.
+            Harm::DeadlockReached => {
+                let waiting = failed.others.iter().filter(|(role, _)| *role == Role::Waiting);
+                let mut lines: Vec<String> = waiting.map(|(_, moment)| line(moment)).chain([at.clone()]).collect();
+                lines.sort_unstable();
+                return [failed.harm.name().to_owned(), lines.join("\u{1e}")].join("\u{1f}");
+            }
+            _ => &failed.stable,
+        };
+        [failed.harm.name(), &at, &freed, stable].join("\u{1f}")
+    }
+
+    /// A place by what stands there, where that is known; else by its file's name and function.
+    fn line_identity(&self, moment: &Moment) -> String {
+        let frames = self.stack(moment.event as usize);
+        let here = frames.iter().map(|frame| self.names.location(frame.location));
+        let known = here.into_iter().find(|at| at.text == Some(&moment.place) && at.source.is_some());
+        let known = known.or_else(|| self.names.location_of_text(&moment.place));
+        let of_text = || match moment.place.rsplit_once(':') {
+            // Where it is known which function it is in, lines may move.
+            Some((file, line)) => {
+                let function = self.user_function(moment).map(|name| plain_function(&name));
+                let file = file.rsplit('/').next().unwrap_or(file);
+                format!("{file}\u{1f}{}", function.as_deref().unwrap_or(line))
+            }
+            None => moment.place.clone(),
+        };
+        known.and_then(|at| at.identity()).unwrap_or_else(of_text)
     }
 
     /// The innermost of the user's functions at a moment.
@@ -115,6 +168,7 @@ impl Run {
             object: object.clone(),
             function: None,
             stable: String::new(),
+            lasting: String::new(),
         }
     }
 
@@ -130,6 +184,7 @@ impl Run {
             object: String::new(),
             function: None,
             stable,
+            lasting: String::new(),
         };
         if let Some(stuck) = &outcome.deadlock {
             let moment =
@@ -229,10 +284,9 @@ impl Run {
     /// A place that the program itself printed, as the run's own places name the same file.
     fn own_place(&self, printed: String) -> String {
         let names = self.names.location_table();
-        match names.iter().find(|known| *known == printed || known.ends_with(&format!("/{printed}"))) {
-            Some(known) => known.to_owned(),
-            None => printed,
-        }
+        let text = |entry: &'_ str| entry.split('\u{1f}').next().unwrap_or_default().to_owned();
+        let end = format!("/{printed}");
+        names.iter().map(text).find(|known| *known == printed || known.ends_with(&end)).unwrap_or(printed)
     }
 }
 

@@ -97,8 +97,9 @@ impl Run {
         };
         let mut found = Behaviour::default();
         let mut writers: HashMap<u32, (u32, u64)> = HashMap::new();
-        for event in &self.events {
-            let (thread, at) = (event.thread.index() as u32, place(event.loc));
+        for (number, event) in self.events.iter().enumerate() {
+            let at = place(self.names.innermost(event.loc, self.stacks.get(number)));
+            let thread = event.thread.index() as u32;
             found.does.insert(FxBuildHasher.hash_one((thread, event.op, at)));
             if !event.op.is_access() {
                 continue;

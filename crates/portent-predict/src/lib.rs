@@ -47,6 +47,7 @@ pub mod sync_preserving;
 mod undecided;
 mod windows;
 
+pub use answers::FindingNames;
 pub use asking::Flags;
 pub use bug::{BugKind, Form, Harm, Place, Role, Severity, Words};
 pub use finding::{Decisive, Evidence, Finding, MayRead, OtherBranch, Witness};

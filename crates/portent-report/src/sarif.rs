@@ -1,8 +1,9 @@
 //! Findings as SARIF 2.1.0, in the subset that code scanning services accept.
 //!
 //! A rule per form; a result per finding, an error if it is a failure and a note if it is an observation, with the user's line
-//! of its first place as location and the others as related locations; call stacks; a code flow for the breaking order and one for the observed order, with a thread flow per thread whose locations are numbered
-//! in execution order. Paths are relative to the root of the sources. What was not examined is a notification.
+//! of its first place as location and the others as related locations; call stacks; a code flow for the breaking order and one for
+//! the observed order, with a thread flow per thread whose locations are numbered in execution order, and one for the calls that led to each
+//! place. Paths are relative to the root of the sources. What was not examined is a notification.
 
 use crate::json::model;
 use crate::level::Level;
@@ -142,6 +143,7 @@ fn result(report: &Report, story: &Story) -> Value {
         .into_iter()
         .filter(|(_, moments)| !moments.is_empty())
         .map(|(title, moments)| code_flow(report, title, moments))
+        .chain(call_flow(report, story))
         .collect();
     let mut result = json!({
         "ruleId": words.rule,
@@ -250,6 +252,30 @@ fn code_flow(report: &Report, title: &str, moments: &[Moment]) -> Value {
         })
         .collect();
     json!({ "message": { "text": title }, "threadFlows": flows })
+}
+
+/// The calls that led to each place, from the outermost to the place itself; libraries are told as the details they are.
+fn call_flow(report: &Report, story: &Story) -> Option<Value> {
+    let flow = |spot: &Spot| {
+        let depth = spot.stack.len();
+        let step = |(level, frame): (usize, &StackFrame)| {
+            let at = At { function: None, ..place::of_frame(frame) };
+            let text = match level + 1 == depth {
+                true => format!("{}: {} {}", frame.function, spot.op, spot.object).trim_end().to_owned(),
+                false => frame.function.clone(),
+            };
+            json!({
+                "location": location(report, &at, &text),
+                "nestingLevel": level,
+                "importance": if frame.user { "important" } else { "unimportant" },
+            })
+        };
+        let locations: Vec<Value> = spot.stack.iter().rev().enumerate().map(step).collect();
+        let who = spot.thread.as_deref().unwrap_or("somebody");
+        json!({ "message": { "text": format!("{}: {who}", spot.role.name()) }, "locations": locations })
+    };
+    let flows: Vec<Value> = story.places.iter().filter(|spot| !spot.stack.is_empty()).map(flow).collect();
+    (!flows.is_empty()).then(|| json!({ "message": { "text": "Calls that lead there" }, "threadFlows": flows }))
 }
 
 fn flow_location(report: &Report, at: usize, moment: &Moment) -> Value {

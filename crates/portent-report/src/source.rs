@@ -1,24 +1,13 @@
 //! Source text beside findings: files looked up below a list of directories, read once, missing ones forgiven.
 //!
-//! File names come from the trace. Only files whose ending is that of a programming language are read, and only so much
-//! of them: a trace from elsewhere must not pull other files of the reader's machine into a report. Whether a file has
-//! changed since the trace was made is not known here.
+//! File names come from the trace. What counts as source is for portent-trace to say; whether a file has changed since the
+//! trace was made is not known here.
 
+use portent_trace::{is_source_file, source_lines};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
-
-/// Larger files are not shown.
-const LARGEST: u64 = 8 << 20;
-
-/// What may be shown as source.
-const ENDINGS: &[&str] = &[
-    "adb", "ads", "asm", "c", "c++", "cc", "cpp", "cs", "cxx", "d", "f", "f90", "go", "h", "h++", "hh", "hpp", "hxx",
-    "inc", "inl", "ipp", "java", "js", "kt", "l", "m", "mm", "pas", "py", "rs", "s", "scala", "swift", "tcc", "ts",
-    "txx", "y", "zig",
-];
 
 /// The lines of one file.
 pub type Lines = Rc<Vec<String>>;
@@ -71,8 +60,7 @@ impl Sources {
     /// path, but never by its bare name: another file's text is worse than none.
     fn candidates(&self, file: &str) -> Vec<PathBuf> {
         let path = Path::new(file);
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        if !ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) {
+        if !is_source_file(path) {
             return Vec::new();
         }
         let mut candidates: Vec<PathBuf> = match path.is_absolute() {
@@ -89,14 +77,7 @@ impl Sources {
 }
 
 fn read(path: &Path) -> Option<Vec<String>> {
-    // Asking first keeps pipes and devices from being opened.
-    let metadata = std::fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > LARGEST {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).lines().map(|line| line.replace('\t', "    ")).collect())
+    Some(source_lines(path)?.iter().map(|line| line.replace('\t', "    ")).collect())
 }
 
 /// Where in a line of source to point: the object if its name is there, else everything but the indentation. The start

@@ -3,11 +3,13 @@
 //! One rule per line: conditions `key=pattern`, all of which must hold. Keys are `kind`, `form`, `function`, `file`, `object`
 //! and `id`. In patterns `*` stands for any text and `?` for any character; a pattern with blanks goes in double quotes. What
 //! follows a `#` at the start of a word is a comment. `function` and `file` of one rule must hold at the same place of
-//! the finding; `file` may leave out leading directories.
+//! the finding; `file` may leave out leading directories, `function` everything but the name, and `object` the insides of a
+//! library's class and the indices of arrays.
 
 use crate::place::of_spot;
 use crate::report::{At, Story};
 use portent_predict::{BugKind, Form};
+use portent_trace::{own_path, plain_function, short_function};
 
 /// A file of rules that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,7 +88,7 @@ impl Rule {
         let kind = |p: &str| matches(p, story.finding.kind().name()) || p == story.finding.bug.form().words().rule;
         let objects = || story.places.iter().map(|place| place.object.as_str()).chain([story.finding.object.as_str()]);
         let place = |function: &str, file: &str| {
-            of(Key::Function).all(|p| matches(p, function)) && of(Key::File).all(|p| matches_path(p, file))
+            of(Key::Function).all(|p| matches_function(p, function)) && of(Key::File).all(|p| matches_path(p, file))
         };
         // The place itself, and the line that readers are sent to for it.
         let is_there =
@@ -99,7 +101,7 @@ impl Rule {
         of(Key::Kind).all(kind)
             && of(Key::Form).all(|p| matches(p, story.finding.bug.form().name()))
             && of(Key::Id).all(|p| matches(p, &story.finding.id))
-            && of(Key::Object).all(|p| objects().any(|object| matches(p, object)))
+            && of(Key::Object).all(|p| objects().any(|object| matches_object(p, object)))
             && (!local || somewhere())
     }
 }
@@ -164,6 +166,17 @@ fn matches_path(pattern: &str, path: &str) -> bool {
     std::iter::once(path).chain(ends).any(|end| matches(pattern, end))
 }
 
+/// Whether a function's whole name matches, or the short one that reports show: `add` is `void Bank::add<int>(int&)` as well.
+fn matches_function(pattern: &str, name: &str) -> bool {
+    matches(pattern, name) || matches(pattern, &short_function(name)) || matches(pattern, &plain_function(name))
+}
+
+/// Whether an object's name matches, or what its author calls it: `queue` is `queue._M_impl._M_start` as well, and
+/// `accounts[]` is every one of them.
+fn matches_object(pattern: &str, name: &str) -> bool {
+    matches(pattern, name) || matches(pattern, &own_path(name))
+}
+
 /// Whether a whole text matches a pattern with `*` and `?`.
 fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
@@ -209,6 +222,21 @@ mod tests {
         }
         assert!(matches_path("bank.c", "/home/me/src/bank.c") && matches_path("src/*.c", "/home/me/src/bank.c"));
         assert!(!matches_path("ank.c", "src/bank.c"));
+    }
+
+    #[test]
+    fn functions_and_objects_match_as_their_author_calls_them() {
+        let name = "void bank::Account::add<int>(int&)";
+        for pattern in ["add", "bank::Account::add", "*::add", name] {
+            assert!(matches_function(pattern, name), "{pattern}");
+        }
+        assert!(!matches_function("Account", name) && !matches_function("ad", name));
+        assert!(!matches_function("f", ""), "a place without a function");
+        for pattern in ["log", "log.*", "log._M_impl._M_start"] {
+            assert!(matches_object(pattern, "log._M_impl._M_start"), "{pattern}");
+        }
+        assert!(matches_object("accounts[].balance", "accounts[3].balance"));
+        assert!(!matches_object("log", "log.mine") && !matches_object("accounts[]", "accounts[3].balance"));
     }
 
     #[test]

@@ -188,7 +188,7 @@ pub struct ByteRange {
 }
 
 /// A place in the source, as text and in parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Location<'a> {
     /// The text of the location, as in the input; `None` when it is a plain number.
     pub text: Option<&'a str>,
@@ -200,6 +200,11 @@ pub struct Location<'a> {
     pub line: Option<u32>,
     /// The function, when it was recorded.
     pub function: Option<&'a str>,
+    /// The text of the line when it was recorded, without indentation; empty if nobody could read it, and `None` from recorders
+    /// that do not look.
+    pub source: Option<&'a str>,
+    /// What kind of object the events here are about, where events of one line are told apart by that.
+    pub object: Option<&'a str>,
 }
 
 impl<'a> Location<'a> {
@@ -207,7 +212,11 @@ impl<'a> Location<'a> {
     pub fn of_text(text: &'a str) -> Self {
         let place = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
         let (file, line) = place.map_or((None, None), |(file, line)| (Some(file), Some(line)));
-        Location { text: Some(text), number: None, file, line, function: None }
+        Location { text: Some(text), number: None, file, line, ..Location::default() }
+    }
+    /// Whether it is the same place in the source, whatever happens there to whichever object.
+    pub fn is_place(&self, other: &Location<'_>) -> bool {
+        (self.text, self.number, self.function) == (other.text, other.number, other.function)
     }
 }
 
@@ -221,8 +230,9 @@ impl std::fmt::Display for Location<'_> {
     }
 }
 
-/// Between the text of a location and its function, inside the location table.
-const FUNCTION_MARK: char = '\u{1f}';
+/// Between the parts of a location inside the location table: its text, its function, the text of its line, the kind of object.
+/// Those at the end that are not known are left out.
+const PART_MARK: char = '\u{1f}';
 
 /// All names of a trace.
 #[derive(Clone, Default)]
@@ -341,34 +351,52 @@ impl Names {
     }
     #[cold]
     fn new_location(&mut self, text: &[u8]) -> Result<LocId, Problem> {
-        if text.contains(&(FUNCTION_MARK as u8)) {
+        if text.contains(&(PART_MARK as u8)) {
             return Err(Problem::ControlInLocation { found: lossy(text) });
         }
         self.intern_location_entry(text)
     }
     /// The location `text` inside `function`.
     pub fn intern_location_in(&mut self, text: &str, function: &str) -> Result<LocId, Problem> {
-        self.intern_location_entry(format!("{text}{FUNCTION_MARK}{function}").as_bytes())
+        self.intern_location_entry(format!("{text}{PART_MARK}{function}").as_bytes())
+    }
+    /// The place `text`, as a recorder knows it that looks into the source: the function is empty where it is not known, and
+    /// so is the text of the line.
+    pub fn intern_source_location(&mut self, text: &str, function: &str, source: &str) -> Result<LocId, Problem> {
+        self.intern_parts([text, function, source])
+    }
+    /// The same place, for what happens there to objects of one kind: such events are not findings together with others.
+    pub fn intern_location_about(&mut self, place: LocId, object: &str) -> Result<LocId, Problem> {
+        let location = self.location(place);
+        let Some(text) = location.text.map(str::to_owned) else { return Ok(place) };
+        let [function, source] = [location.function, location.source].map(|part| part.unwrap_or_default().to_owned());
+        self.intern_parts([&text, &function, &source, object])
+    }
+    fn intern_parts<const N: usize>(&mut self, parts: [&str; N]) -> Result<LocId, Problem> {
+        if let Some(bad) = parts.iter().find(|part| part.contains(PART_MARK)) {
+            return Err(Problem::ControlInLocation { found: lossy(bad.as_bytes()) });
+        }
+        self.intern_location_entry(parts.join("\u{1f}").as_bytes())
     }
     pub(crate) fn intern_location_entry(&mut self, entry: &[u8]) -> Result<LocId, Problem> {
         let limit = LocId::MAX as usize;
         let id = self.locations.intern(entry, "location", limit)?;
         LocId::from_index(id as usize).ok_or(Problem::TooMany { what: "location", limit: limit as u64 })
     }
-    /// The table of locations that are not plain numbers; an entry may carry a function after a unit separator.
+    /// The table of locations that are not plain numbers; an entry may carry more than its text, after unit
+    /// separators.
     pub fn location_table(&self) -> &NameTable {
         &self.locations
     }
     /// A location in parts.
     pub fn location(&self, id: LocId) -> Location<'_> {
         let Some(index) = id.table_index().filter(|&index| index < self.locations.len()) else {
-            return Location { text: None, number: id.number(), file: None, line: None, function: None };
+            return Location { number: id.number(), ..Location::default() };
         };
-        let entry = self.locations.get(index);
-        match entry.split_once(FUNCTION_MARK) {
-            Some((text, function)) => Location { function: Some(function), ..Location::of_text(text) },
-            None => Location::of_text(entry),
-        }
+        let mut parts = self.locations.get(index).split(PART_MARK);
+        let place = Location::of_text(parts.next().unwrap_or_default());
+        let (function, source) = (parts.next().filter(|name| !name.is_empty()), parts.next());
+        Location { function, source, object: parts.next(), ..place }
     }
 }
 

@@ -6,6 +6,9 @@
 
 use crate::ids::{LocId, StackId};
 use crate::names::{Location, Names, ObjectClass};
+use crate::objects::base_name;
+use crate::short::short_function;
+use crate::stacks::Frame;
 
 /// A place on the way to an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,21 +22,97 @@ pub struct StackFrame {
 }
 
 impl Names {
+    /// The location that has a text, one with its line if there is one: a place that somebody else named.
+    pub fn location_of_text(&self, text: &str) -> Option<Location<'_>> {
+        let all = (0..self.location_table().len()).filter_map(LocId::from_index).map(|loc| self.location(loc));
+        let rank = |at: &Location<'_>| (at.source.is_some_and(|line| !line.is_empty()), at.function.is_some());
+        // Of several that are as good, the first.
+        all.filter(|at| at.text == Some(text)).reduce(|best, at| if rank(&at) > rank(&best) { at } else { best })
+    }
+
     /// The places on the way to an event at `at` in the calls of `stack`, the innermost first.
     ///
     /// The first is the event's own; each further one is where the function of the one before was called, or inlined.
     pub fn stack_frames(&self, at: LocId, stack: Option<StackId>) -> Vec<StackFrame> {
-        let frames: Vec<_> = stack.map(|stack| self.stacks().frames(stack).collect()).unwrap_or_default();
+        let mut frames: Vec<_> = stack.map(|stack| self.stacks().frames(stack).collect()).unwrap_or_default();
+        let at = self.innermost(at, stack);
+        if frames.first().is_some_and(|frame| self.is_event(frame)) {
+            frames.remove(0);
+        }
         let places = std::iter::once(at).chain(frames.iter().map(|frame| frame.call));
         // The function that a place is in is the one that the next frame called; the last place has no such frame.
         let called = frames.iter().map(Some).chain([None]);
-        let frame = |(location, called): (LocId, Option<&crate::stacks::Frame>)| {
+        let frame = |(location, called): (LocId, Option<&Frame>)| {
             let place = self.location(location);
             let known = || called.map(|frame| self.name(ObjectClass::Function, frame.function));
             let function = place.function.or_else(known).unwrap_or_default().to_owned();
             StackFrame { function, location, user: is_user_place(&place) }
         };
         places.zip(called).map(frame).collect()
+    }
+
+    /// The place of an event itself.
+    ///
+    /// An event in a library belongs to the line of the user's that led there: that is the location it is found, grouped and
+    /// told by. Where it is itself is then the innermost frame of its stack, which is a call of no function.
+    pub fn innermost(&self, at: LocId, stack: Option<StackId>) -> LocId {
+        let own = stack.map(|stack| self.stacks().frame(stack)).filter(|frame| self.is_event(frame));
+        own.map_or(at, |frame| frame.call)
+    }
+    fn is_event(&self, frame: &Frame) -> bool {
+        self.name(ObjectClass::Function, frame.function).is_empty()
+    }
+
+    /// An event at `at`, in the calls of `stack`, by the innermost line of the user's on the way to it: that line, and the stack
+    /// that says where the event itself is. Both stay as they are where the event is in the user's own code, where no call
+    /// is, and where no stack fits in any more.
+    pub fn told_by_user_line(&mut self, at: LocId, stack: Option<StackId>) -> (LocId, Option<StackId>) {
+        if is_user_place(&self.location(at)) {
+            return (at, stack);
+        }
+        let calls = stack.into_iter().flat_map(|stack| self.stacks().frames(stack)).map(|frame| frame.call);
+        let line = calls.into_iter().find(|&call| is_user_place(&self.location(call)));
+        let Some(line) = line else { return (at, stack) };
+        let Ok(function) = self.intern(ObjectClass::Function, b"") else { return (at, stack) };
+        match self.stacks_mut().intern(stack, Frame { function, call: at }) {
+            Ok(inside) => (line, Some(inside)),
+            Err(_) => (at, stack),
+        }
+    }
+}
+
+impl Location<'_> {
+    /// What a place is recognised by in other builds: its function and the text of its line, or, where nobody could read that,
+    /// its file; the line number only where not even the function is known. `None` from recorders that do not look into
+    /// the source: their places are recognised by their text.
+    pub fn identity(&self) -> Option<String> {
+        let source = self.source?;
+        let function = self.function.map(plain_function).unwrap_or_default();
+        if !source.is_empty() {
+            return Some(format!("{function}\u{1f}{source}"));
+        }
+        let file = match (self.file, self.text) {
+            (Some(file), _) => base_name(file),
+            (None, Some(text)) if !function.is_empty() => text.split('+').next().unwrap_or_default(),
+            (None, text) => text.unwrap_or_default(),
+        };
+        let line = self.line.filter(|_| function.is_empty()).map(|line| line.to_string());
+        Some(format!("{function}\u{1f}{file}\u{1f}{}", line.unwrap_or_default()))
+    }
+}
+
+/// The name of a function as it is recognised in other builds: its last part, whichever copy of it the compiler made.
+///
+/// Debug information leaves out the scopes of some functions that were inlined: `add` for `bank::add(int)`, and `operator()` for
+/// `main::{lambda()#1}::operator()() const`.
+pub fn plain_function(name: &str) -> String {
+    let short = short_function(name);
+    let last = short.rsplit("::").next().unwrap_or_default();
+    let is_copy = |part: &str| matches!(part, "constprop" | "isra" | "part" | "cold" | "lto_priv" | "llvm");
+    match last.split_once('.') {
+        Some((first, copy)) if !first.is_empty() && copy.split('.').next().is_some_and(is_copy) => first.to_owned(),
+        _ if last.starts_with("{lambda") || last.starts_with('$') => "operator()".to_owned(),
+        _ => last.to_owned(),
     }
 }
 
@@ -97,7 +176,6 @@ pub fn is_user_file(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stacks::Frame;
 
     fn is_users(text: &str) -> bool {
         let mut names = Names::default();
@@ -161,5 +239,52 @@ mod tests {
         assert_eq!(user_frame(&frames), Some(1));
         let alone = names.stack_frames(event, None);
         assert_eq!((alone.len(), user_frame(&alone)), (1, None));
+    }
+    #[test]
+    fn an_event_in_a_library_belongs_to_the_users_line_and_its_stack_still_tells_where_it_is() {
+        let mut names = Names::default();
+        let push = names.intern(ObjectClass::Function, b"std::vector<int>::push_back").unwrap();
+        let inside = names.intern_location(b"/usr/include/c++/12/bits/vector.tcc:110").unwrap();
+        let call = names.intern_location_in("bank.cpp:7", "main").unwrap();
+        let stack = names.stacks_mut().intern(None, Frame { function: push, call }).unwrap();
+        let before = names.stack_frames(inside, Some(stack));
+        let (line, told) = names.told_by_user_line(inside, Some(stack));
+        assert_eq!(line, call);
+        assert_eq!(names.stack_frames(line, told), before);
+        assert_eq!(names.innermost(line, told), inside);
+        assert_eq!(names.told_by_user_line(call, None), (call, None), "it is the user's own");
+        assert_eq!(names.told_by_user_line(inside, None), (inside, None), "nobody's line led there");
+        assert_eq!(names.innermost(call, Some(stack)), call);
+    }
+    #[test]
+    fn a_place_is_recognised_by_its_function_and_the_text_of_its_line() {
+        let mut names = Names::default();
+        let mut identity = |text: &str, function: &str, source: &str| {
+            let place = names.intern_source_location(text, function, source).unwrap();
+            let about = names.intern_location_about(place, "accounts[]").unwrap();
+            assert_eq!(names.location(about).identity(), names.location(place).identity());
+            assert_eq!(names.location(about).object, Some("accounts[]"));
+            names.location(place).identity().unwrap()
+        };
+        let here = identity("bank.cpp:9", "deposit(int)", "balance += n;");
+        assert_eq!(here, identity("/home/ada/bank/bank.cpp:12", "deposit", "balance += n;"), "moved");
+        assert_eq!(here, identity("bank.cpp:9", "deposit.isra.0", "balance += n;"), "another copy");
+        assert_eq!(
+            here,
+            identity("bank.cpp:9", "bank::deposit(int)", "balance += n;"),
+            "its scope is not always known"
+        );
+        let lambda = identity("bank.cpp:9", "main::{lambda()#1}::operator()() const", "++n;");
+        assert_eq!(lambda, identity("bank.cpp:9", "operator()", "++n;"));
+        assert_eq!(lambda, identity("bank.cpp:9", "main::$_0::operator()() const", "++n;"));
+        assert_ne!(here, identity("bank.cpp:9", "deposit(int)", "balance -= n;"));
+        assert_ne!(here, identity("bank.cpp:9", "withdraw(int)", "balance += n;"));
+        let unread = identity("a/bank.cpp:9", "deposit(int)", "");
+        assert_eq!(unread, identity("/b/bank.cpp:10", "deposit(int)", ""));
+        assert_ne!(identity("bank.cpp:9", "", ""), identity("bank.cpp:10", "", ""), "nothing but the line is left");
+        assert_eq!(identity("bank+0x10", "deposit", ""), identity("bank+0x20", "deposit", ""));
+        assert_ne!(identity("bank+0x10", "", ""), identity("bank+0x20", "", ""));
+        let other = names.intern_location_in("bank.cpp:9", "deposit").unwrap();
+        assert_eq!(names.location(other).identity(), None, "a recorder that does not look");
     }
 }

@@ -494,6 +494,10 @@ impl Trace {
     pub fn stack_of(&self, id: EventId) -> Vec<StackFrame> {
         self.names.stack_frames(self.batch.columns.loc[id.index()], self.stack(id))
     }
+    /// The place of an event itself, which for an event in a library is not the line that it is told by.
+    pub fn innermost(&self, id: EventId) -> LocId {
+        self.names.innermost(self.batch.columns.loc[id.index()], self.stack(id))
+    }
     /// Where in [`Trace::stack_of`] the innermost place in the user's own code is, if there is one.
     pub fn user_place(&self, id: EventId) -> Option<usize> {
         user_frame(&self.stack_of(id))

@@ -45,7 +45,9 @@ fn difference([failing, passing]: &[Told<'_>; 2], thread: usize) -> Option<[usiz
     };
     for (here, there) in of(fails).into_iter().zip(of(passes)) {
         let (a, b) = (&fails.events[here], &passes.events[there]);
-        let same_place = fails.names.location(a.loc) == passes.names.location(b.loc);
+        let place = |run: &'_ Run, at: usize| run.names.innermost(run.events[at].loc, run.stacks.get(at));
+        let (at, other) = (fails.names.location(place(fails, here)), passes.names.location(place(passes, there)));
+        let same_place = at.is_place(&other);
         if a.op == b.op && same_place {
             let reads = matches!(a.op, InputOp::Read(_) | InputOp::Update(_));
             // What a thread wrote itself (addresses of its own blocks, mostly) follows from something before.

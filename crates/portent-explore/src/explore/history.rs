@@ -1,7 +1,7 @@
 //! What is known from the runs so far: what they do, and what was told of them.
 
 use crate::run::{Behaviour, Run};
-use portent_predict::{Bug, Finding, Nondeterminism, Place};
+use portent_predict::{Bug, Finding, FindingNames, Nondeterminism, Place};
 use portent_trace::Trace;
 use std::collections::HashSet;
 
@@ -10,6 +10,8 @@ use std::collections::HashSet;
 pub(super) struct History {
     /// What all runs that were or will be gone on from do.
     known: Behaviour,
+    /// What findings of all runs are called.
+    names: FindingNames,
     /// Ids of findings that were told.
     findings: HashSet<String>,
     /// Reads and final values that could come from another write, and from which they came.
@@ -69,6 +71,11 @@ impl History {
         } else {
             Novelty::None
         }
+    }
+
+    /// Calls the findings of a run as they were called in runs before, and new ones as none was called.
+    pub(super) fn name(&mut self, trace: &Trace, findings: &mut [Finding]) {
+        self.names.name(trace, findings);
     }
 
     /// Findings were told.

@@ -417,6 +417,7 @@ impl Explorer<'_> {
         };
         for (at, &model) in self.options.models.iter().take(models).enumerate() {
             let mut prediction = self.predict(subject, model, depth)?;
+            self.history.name(&subject.trace, &mut prediction.findings);
             if depth == Depth::HarmOnly {
                 // What was not decided there is not what the recorded run left undecided.
                 prediction.incomplete.clear();

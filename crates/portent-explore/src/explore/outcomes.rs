@@ -158,16 +158,20 @@ struct Accesses {
 
 impl Accesses {
     fn of(run: &Run) -> Accesses {
-        let mut places: FxHashMap<LocId, u64> = FxHashMap::default();
+        let mut places: FxHashMap<(LocId, LocId), u64> = FxHashMap::default();
         let mut found = Accesses::default();
         let mut pasts: FxHashMap<u32, u64> = FxHashMap::default();
         let mut times: FxHashMap<(u32, u64), u32> = FxHashMap::default();
         let mut last: FxHashMap<u32, Written> = FxHashMap::default();
         for (at, event) in run.events.iter().enumerate() {
             let thread = event.thread.index() as u32;
-            let place = *places
-                .entry(event.loc)
-                .or_insert_with(|| FxBuildHasher.hash_one(run.names.location(event.loc).to_string()));
+            // The user's line, and what of a library is executed there.
+            let own = event.loc;
+            let innermost = run.names.innermost(own, run.stacks.get(at));
+            let place = *places.entry((own, innermost)).or_insert_with(|| {
+                let text = |at: LocId| run.names.location(at).to_string();
+                FxBuildHasher.hash_one((text(own), text(innermost)))
+            });
             let past = pasts.entry(thread).or_insert(u64::from(thread));
             *past = FxBuildHasher.hash_one((*past, event.op, place));
             if !event.op.is_access() {

@@ -231,7 +231,7 @@ impl Explorer<'_> {
             schedule: observed_order(&trace),
             steps: steps.map(|&(number, events)| Step { thread: ThreadId::new(number as usize), events }).collect(),
         };
-        let id = Finding::failure_id(&identity, |id| ids.contains(id));
+        let id = Finding::failure_id(failed.lasting_identity(), |id| ids.contains(id));
         ids.insert(id.clone());
         let finding = Finding {
             id: id.clone(),

@@ -163,7 +163,7 @@ impl<'a> Same<'a> {
 
     fn place(&mut self, before: LocId, now: LocId) -> bool {
         let [a, b] = self.names;
-        *self.locations.entry((before, now)).or_insert_with(|| a.location(before) == b.location(now))
+        *self.locations.entry((before, now)).or_insert_with(|| a.location(before).is_place(&b.location(now)))
     }
 
     fn object(&mut self, before: &InputEvent, now: &InputEvent) -> bool {

@@ -93,6 +93,7 @@ impl Converter {
                 let [kind, pc] = numbers(payload);
                 if matches!(kind, message::ABORT | message::ASSERTION) {
                     self.faults.said = Some((thread, pc));
+                    self.own_place(thread, pc);
                 }
             }
             note::THROWN => {
@@ -242,8 +243,8 @@ impl Converter {
     }
 
     /// The same in words.
-    fn told(&self, When { thread, event, site }: When) -> Moment {
-        Moment { thread, event, place: self.memory.site_text(site).to_owned() }
+    fn told(&mut self, When { thread, event, site }: When) -> Moment {
+        Moment { thread, event, place: self.site_text(site) }
     }
 
     fn moment(&mut self, thread: u32, pc: u64, index: u64) -> Moment {
@@ -251,7 +252,7 @@ impl Converter {
         self.told(when)
     }
 
-    fn made(&self, area: Area) -> Option<Moment> {
+    fn made(&mut self, area: Area) -> Option<Moment> {
         match area.owner {
             Owner::Allocation { made, .. } => Some(self.told(made)),
             _ => None,
@@ -261,6 +262,13 @@ impl Converter {
     /// A place as the program's author knows it: the innermost one that is not in a system's library.
     pub(super) fn own_place(&mut self, thread: u32, pc: u64) -> String {
         let site = self.allocation_site(thread, pc);
+        self.site_text(site)
+    }
+
+    /// A place as text. The trace knows it from now on, so that whoever has the text finds what stands there.
+    fn site_text(&mut self, site: u32) -> String {
+        // A trace that is full of places does without.
+        let _ = self.memory.location(site, &mut self.names);
         self.memory.site_text(site).to_owned()
     }
 
@@ -268,8 +276,13 @@ impl Converter {
     /// it was last seen in that.
     fn place_of_death(&mut self, thread: u32, pc: u64) -> String {
         let last = self.positions.get(thread as usize).copied().unwrap_or(0);
-        let own = [pc, last].into_iter().find_map(|pc| self.symbols.place(pc).own);
-        own.unwrap_or_else(|| self.own_place(thread, if pc == 0 { last } else { pc }))
+        match [pc, last].into_iter().find_map(|pc| self.symbols.place(pc).own) {
+            Some(line) => {
+                let site = self.memory.site(line);
+                self.site_text(site)
+            }
+            None => self.own_place(thread, if pc == 0 { last } else { pc }),
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::areas::{Area, Areas, Owner, When};
 use super::pages::{KnownVariable, Pages};
-use crate::symbols::{Module, Symbols};
+use crate::symbols::{Module, OwnLine, Symbols};
 use portent_runtime::log;
 use portent_trace::{Apart, ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A place where memory is allocated.
 #[derive(Debug)]
 struct Site {
-    text: String,
+    line: OwnLine,
     /// Known once somebody names memory that was allocated there: most allocations never need a name.
     location: Option<LocId>,
     instances: u32,
@@ -67,19 +67,19 @@ impl Memory {
     }
 
     /// The number of an allocation site, by what it is called.
-    pub(super) fn site(&mut self, text: &str) -> u32 {
-        if let Some(&site) = self.site_of.get(text) {
+    pub(super) fn site(&mut self, line: OwnLine) -> u32 {
+        if let Some(&site) = self.site_of.get(&line.text) {
             return site;
         }
         let site = self.sites.len() as u32;
-        self.sites.push(Site { text: text.to_owned(), location: None, instances: 0 });
-        self.site_of.insert(text.to_owned(), site);
+        self.site_of.insert(line.text.clone(), site);
+        self.sites.push(Site { line, location: None, instances: 0 });
         site
     }
 
     /// What a site is called.
     pub(super) fn site_text(&self, site: u32) -> &str {
-        &self.sites[site as usize].text
+        &self.sites[site as usize].line.text
     }
 
     pub(super) fn allocate(&mut self, address: u64, size: u64, made: When) {
@@ -206,11 +206,15 @@ impl Memory {
         })
     }
 
-    fn location(&mut self, site: u32, names: &mut Names) -> Result<LocId, Problem> {
+    /// A site as a location of the trace.
+    pub(super) fn location(&mut self, site: u32, names: &mut Names) -> Result<LocId, Problem> {
         let site = &mut self.sites[site as usize];
         let location = match site.location {
             Some(location) => location,
-            None => names.intern_location(site.text.as_bytes())?,
+            None => {
+                let OwnLine { text, function, source } = &site.line;
+                names.intern_source_location(text, function, source)?
+            }
         };
         site.location = Some(location);
         Ok(location)

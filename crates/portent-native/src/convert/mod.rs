@@ -5,6 +5,7 @@
 //! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
 //! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
+//! | `sites`, `groups` | where an event is; which events of a line are one finding |
 //! | `faults` | what the program did to memory and objects that were no longer its own, and how it died |
 //! | `oddities` | what had to be left out or changed for that |
 //! | `deadlock` | who waited for whom when nobody could move |
@@ -16,6 +17,7 @@ mod areas;
 mod context;
 mod deadlock;
 mod faults;
+mod groups;
 mod locks;
 mod memory;
 mod oddities;
@@ -32,9 +34,10 @@ pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::{Module, Symbols};
+use crate::symbols::{Module, OwnLine, Symbols};
 use context::EventContext;
 use faults::Faults;
+use groups::Groups;
 use memory::Memory;
 use oddities::Oddity;
 use pages::{KnownVariable, Seen};
@@ -139,6 +142,7 @@ struct Converter {
     names: Names,
     symbols: Symbols,
     sites: Sites,
+    groups: Groups,
     memory: Memory,
     sync: Sync,
     oddities: Oddities,
@@ -176,6 +180,7 @@ impl Converter {
             names,
             symbols,
             sites,
+            groups: Groups::default(),
             memory,
             sync,
             oddities,
@@ -195,13 +200,14 @@ impl Converter {
         }
         self.positions[thread as usize] = event.pc;
         let innermost = self.frames[thread as usize].last();
-        let (site, stack) = self.sites.get(event.pc, innermost, room, &self.symbols, &mut self.names)?;
+        let (line, stack) = self.sites.event(event.pc, innermost, room, &self.symbols, &mut self.names)?;
         let (op, object, value) = if event.op < op::ACCESSES {
-            self.access(thread, index, event, site)?
+            self.access(thread, index, event, line)?
         } else {
-            self.synchronise(thread, index, event, site)?
+            self.synchronise(thread, index, event, line)?
         };
-        Ok((InputEvent { thread: ThreadId::new(thread as usize), op, object, value, loc: site }, stack))
+        let loc = self.groups.get(line, op.class(), object, &mut self.names)?;
+        Ok((InputEvent { thread: ThreadId::new(thread as usize), op, object, value, loc }, stack))
     }
 
     /// A function begins: what it does, from this event to its return, it does in one more call.
@@ -388,7 +394,12 @@ impl Converter {
                 return site;
             }
         }
-        self.memory.site(&self.symbols.place(pc).text)
+        let place = self.symbols.place(pc);
+        self.memory.site(OwnLine {
+            text: place.text,
+            function: place.function.unwrap_or_default(),
+            source: place.source,
+        })
     }
 
     /// What a lock or the like that no event has touched is called.

@@ -30,6 +30,8 @@ struct Recent {
     within: Option<StackId>,
     location: LocId,
     stack: Option<StackId>,
+    /// The same for events there, once there was one: the user's line that they belong to.
+    event: Option<(LocId, Option<StackId>)>,
 }
 
 /// What is known about a program counter.
@@ -54,7 +56,7 @@ pub(super) struct Sites {
 
 impl Sites {
     pub(super) fn new() -> Sites {
-        let nothing = Recent { pc: 0, within: None, location: LocId::from_bits(0), stack: None };
+        let nothing = Recent { pc: 0, within: None, location: LocId::from_bits(0), stack: None, event: None };
         Sites { recent: Box::new([nothing; RECENT]), known: FxHashMap::default(), allocations: FxHashMap::default() }
     }
 
@@ -74,16 +76,43 @@ impl Sites {
         symbols: &Symbols,
         names: &mut Names,
     ) -> Result<(LocId, Option<StackId>), Problem> {
+        let known = self.recent(pc, innermost, room, symbols, names)?;
+        Ok((known.location, known.stack))
+    }
+
+    /// The line that an event at `pc` belongs to, and its stack: for what happens in a library, the innermost line of the user's
+    /// that led there.
+    #[inline]
+    pub(super) fn event(
+        &mut self,
+        pc: u64,
+        innermost: Option<&OpenCall>,
+        room: u64,
+        symbols: &Symbols,
+        names: &mut Names,
+    ) -> Result<(LocId, Option<StackId>), Problem> {
+        let known = self.recent(pc, innermost, room, symbols, names)?;
+        Ok(*known.event.get_or_insert_with(|| names.told_by_user_line(known.location, known.stack)))
+    }
+
+    #[inline]
+    fn recent(
+        &mut self,
+        pc: u64,
+        innermost: Option<&OpenCall>,
+        room: u64,
+        symbols: &Symbols,
+        names: &mut Names,
+    ) -> Result<&mut Recent, Problem> {
         let within = innermost.and_then(|call| call.stack);
         let mixed = pc ^ within.map_or(0, |stack| (stack.index() as u64 + 1) << 32);
         let slot = (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % RECENT;
-        let known = self.recent[slot];
-        if known.pc == pc && known.within == within && pc != 0 {
-            return Ok((known.location, known.stack));
+        let known = &self.recent[slot];
+        if known.pc != pc || known.within != within || pc == 0 {
+            let (location, stack) = self.look_up(pc, innermost, room, symbols, names)?;
+            self.recent[slot] = Recent { pc, within, location, stack, event: None };
         }
-        let (location, stack) = self.look_up(pc, innermost, room, symbols, names)?;
-        self.recent[slot] = Recent { pc, within, location, stack };
-        Ok((location, stack))
+        Ok(&mut self.recent[slot])
     }
 
     #[cold]
@@ -147,19 +176,18 @@ impl Sites {
 
     /// The allocation site of a call that returns to `pc`, unless that is in a library.
     pub(super) fn allocation(&mut self, pc: u64, symbols: &Symbols, memory: &mut Memory) -> Option<u32> {
-        let site = || symbols.place(pc).own.map(|text| memory.site(&text));
+        let site = || symbols.place(pc).own.map(|line| memory.site(line));
         *self.allocations.entry(pc).or_insert_with(site)
     }
 }
 
 impl Site {
     fn of(place: SourcePlace, names: &mut Names) -> Result<Site, Problem> {
-        let mut located = |text: &str, function: Option<&str>| match function {
-            Some(function) => names.intern_location_in(text, function),
-            None => names.intern_location(text.as_bytes()),
+        let mut located = |text: &str, function: &Option<String>, source: &str| {
+            names.intern_source_location(text, function.as_deref().unwrap_or_default(), source)
         };
-        let location = located(&place.text, place.function.as_deref())?;
-        let calls = place.inlined.iter().map(|Inlined { call, caller, .. }| located(call, caller.as_deref()));
+        let location = located(&place.text, &place.function, &place.source)?;
+        let calls = place.inlined.iter().map(|Inlined { call, caller, source, .. }| located(call, caller, source));
         let calls = calls.collect::<Result<Vec<LocId>, Problem>>()?;
         let mut inlined = Vec::with_capacity(calls.len());
         for (Inlined { function, .. }, call) in place.inlined.iter().zip(calls).rev() {

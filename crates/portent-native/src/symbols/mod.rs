@@ -12,6 +12,7 @@ pub use globals::Datum;
 
 use crate::files::Kept;
 use globals::{Globals, Whole};
+use portent_trace::{line_identity, source_lines};
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
 use std::path::{Component, Path, PathBuf};
@@ -26,8 +27,11 @@ pub struct SourcePlace {
     pub function: Option<String>,
     /// The function that the machine knows, into which others may have been inlined.
     pub outer: Option<String>,
-    /// The innermost `file:line` that is not in a system's header or library, if there is one.
-    pub own: Option<String>,
+    /// What stands there in the source, in the form in which findings are recognised by it; empty if it cannot be read, or is a
+    /// library's.
+    pub source: String,
+    /// The innermost line that is not in a system's header or library, if there is one.
+    pub own: Option<OwnLine>,
     /// The functions that were inlined there, the innermost first.
     pub inlined: Vec<Inlined>,
     /// Whether it is in the runtime, of whose source nobody is told.
@@ -43,6 +47,19 @@ pub struct Inlined {
     pub call: String,
     /// The function that would have called it.
     pub caller: Option<String>,
+    /// What stands there in the source.
+    pub source: String,
+}
+
+/// A line of the program's own source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnLine {
+    /// `file:line`.
+    pub text: String,
+    /// The function it is in, even if it was inlined; empty if it is not known.
+    pub function: String,
+    /// What stands there.
+    pub source: String,
 }
 
 impl std::fmt::Display for SourcePlace {
@@ -81,6 +98,16 @@ struct Image {
 thread_local! {
     /// Images of earlier runs. Which directory it is matters to the places.
     static IMAGES: RefCell<Kept<(PathBuf, String), Rc<Image>>> = RefCell::default();
+    /// The lines of source files.
+    static SOURCES: RefCell<Kept<PathBuf, Rc<[String]>>> = RefCell::default();
+}
+
+/// What stands in a line of a source file, the first being 1; empty if it cannot be read.
+fn line_of(file: &Path, line: u32) -> String {
+    let read = || source_lines(file).unwrap_or_default().into();
+    let lines: Rc<[String]> = SOURCES.with_borrow_mut(|sources| sources.get(file.to_owned(), file, read));
+    let text = (line as usize).checked_sub(1).and_then(|at| lines.get(at));
+    text.map(|text| line_identity(text)).unwrap_or_default()
 }
 
 impl Image {
@@ -187,22 +214,29 @@ impl Symbols {
             if let Ok(mut frames) = lines.find_frames(address) {
                 let mut inner: Option<String> = None;
                 while let Ok(Some(frame)) = frames.next() {
-                    let mut here = None;
+                    let (mut here, mut source) = (None, String::new());
+                    let name =
+                        frame.function.and_then(|name| name.demangle().ok().map(|name| clean(name.into_owned())));
                     if let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line?))) {
                         let text = clean(format!("{}:{line}", self.path(file)));
-                        if place.own.is_none() && is_user_text(&text) {
-                            place.own = Some(text.clone());
+                        if is_user_text(&text) {
+                            source = line_of(&self.directory.join(file), line);
+                            let own = || OwnLine {
+                                text: text.clone(),
+                                function: name.clone().unwrap_or_default(),
+                                source: source.clone(),
+                            };
+                            place.own.get_or_insert_with(own);
                         }
                         if place.text.is_empty() {
                             place.text.clone_from(&text);
+                            place.source.clone_from(&source);
                         }
                         here = Some(text);
                     }
-                    let name =
-                        frame.function.and_then(|name| name.demangle().ok().map(|name| clean(name.into_owned())));
                     if let Some(function) = inner.take() {
                         let call = here.unwrap_or_else(without_line);
-                        place.inlined.push(Inlined { function, call, caller: name.clone() });
+                        place.inlined.push(Inlined { function, call, caller: name.clone(), source });
                     }
                     inner = Some(name.clone().unwrap_or_else(|| "?".to_owned()));
                     if let Some(name) = name {
@@ -217,6 +251,9 @@ impl Symbols {
                 place.function = symbol;
                 place.outer.clone_from(&place.function);
             } else if let Some(whole) = symbol.and_then(|symbol| whole_name(place.outer.as_deref()?, &symbol)) {
+                if let Some(own) = place.own.as_mut().filter(|own| Some(&own.function) == place.outer.as_ref()) {
+                    own.function.clone_from(&whole);
+                }
                 match place.inlined.last_mut() {
                     Some(outermost) => outermost.caller = Some(whole.clone()),
                     None => place.function = Some(whole.clone()),

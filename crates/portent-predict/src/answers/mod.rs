@@ -14,6 +14,7 @@ mod undecided;
 mod whole;
 
 pub(crate) use groups::{findings, merge};
+pub use ids::FindingNames;
 pub(crate) use ids::name_findings;
 pub(crate) use order::sort_and_name;
 

@@ -100,8 +100,8 @@ struct Update {
     write: EventId,
 }
 
-/// Thread, places, locks held throughout and at the write, and whether it is atomic.
-type ClassKey = (ThreadId, [LocId; 2], u32, u32, bool);
+/// Thread, places as they are told and as they are, locks held throughout and at the write, and whether it is atomic.
+type ClassKey = (ThreadId, [[LocId; 2]; 2], u32, u32, bool);
 
 /// Updates of one thread and variable at the same places, under the same locks.
 struct Class {
@@ -216,11 +216,12 @@ impl Updates {
         }
         let mut classes: BTreeMap<VarId, FxHashMap<ClassKey, Class>> = BTreeMap::new();
         for Found { x, thread, update, throughout } in found {
+            let inside = [update.read, update.write].map(|event| trace.innermost(event));
             let places = [update.read, update.write].map(|event| trace.event(event).loc);
             let is_atomic = trace.op(update.write).reads();
             let held = facts.held_set(update.write);
-            let class = classes.entry(x).or_default().entry((thread, places, throughout, held, is_atomic));
-            let has_evidence = is_atomic || evidence.get(&(x, places)).copied().unwrap_or(false);
+            let class = classes.entry(x).or_default().entry((thread, [places, inside], throughout, held, is_atomic));
+            let has_evidence = is_atomic || evidence.get(&(x, inside)).copied().unwrap_or(false);
             let class = class.or_insert_with(|| Class {
                 thread,
                 places,
@@ -363,7 +364,7 @@ impl<'a, 't> Scan<'a, 't> {
             }
             None => facts.block(read).is_some() && facts.block(read) == facts.block(write) && facts.is_declared(read),
         };
-        let places = [read, write].map(|event| trace.event(event).loc);
+        let places = [read, write].map(|event| trace.innermost(event));
         self.shown.entry((x, places)).or_default().add(values, told);
     }
 }

@@ -6,6 +6,7 @@ mod cc;
 mod check;
 mod demo;
 mod forced;
+mod identity;
 mod order;
 mod output;
 mod stacks;
