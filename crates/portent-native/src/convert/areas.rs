@@ -24,6 +24,8 @@ pub(super) enum Owner {
     Allocation { made: When, instance: u32 },
     /// The stack of a thread.
     Stack { thread: u32 },
+    /// A variable on the stack of a thread, by its number in [`super::locals`].
+    Local { thread: u32, local: u32 },
 }
 
 /// Memory that keeps its identity.
@@ -81,6 +83,15 @@ impl Areas {
             self.by_start.remove(&inside);
         }
         self.by_start.insert(start, Area { owner, region: NOT_YET, base: start, limit: end, end, freed: None });
+        cut
+    }
+
+    /// Like [`Areas::take`], with the number that an area there had before, if it had one.
+    pub(super) fn take_again(&mut self, start: u64, end: u64, owner: Owner, region: Option<u32>) -> bool {
+        let cut = self.take(start, end, owner);
+        if let (Some(region), Some(area)) = (region, self.by_start.get_mut(&start)) {
+            area.region = region;
+        }
         cut
     }
 

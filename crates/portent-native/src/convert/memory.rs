@@ -5,6 +5,7 @@
 //! there it is, whose stack it is ([`ObjectName`]). What that is called is not decided here.
 
 use super::areas::{Area, Areas, Owner, When};
+use super::locals::{Calls, Holds, Locals};
 use super::pages::{KnownVariable, Pages};
 use crate::symbols::{Module, Symbols};
 use portent_trace::{ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
@@ -21,8 +22,9 @@ struct Site {
 
 /// The memory of the program.
 pub(super) struct Memory {
-    areas: Areas,
+    pub(super) areas: Areas,
     pub(super) pages: Pages,
+    pub(super) locals: Locals,
     variables: FxHashMap<ByteRange, (u32, bool)>,
     sites: Vec<Site>,
     site_of: FxHashMap<String, u32>,
@@ -32,7 +34,7 @@ pub(super) struct Memory {
 }
 
 /// Accesses longer than this are never remembered, so none that begins further away can be wrong.
-const REACH: u64 = 4096;
+pub(super) const REACH: u64 = 4096;
 
 impl Memory {
     /// The memory of a program with so many threads.
@@ -40,6 +42,7 @@ impl Memory {
         Memory {
             areas: Areas::new(),
             pages: Pages::new(),
+            locals: Locals::default(),
             variables: FxHashMap::default(),
             sites: Vec::new(),
             site_of: FxHashMap::default(),
@@ -50,10 +53,12 @@ impl Memory {
 
     pub(super) fn load(&mut self, module: &Module) {
         self.take(module.start, module.end, Owner::Module);
+        self.locals.forget();
     }
     pub(super) fn stack(&mut self, thread: u64, start: u64, end: u64) {
         if start < end && thread < self.threads as u64 {
             self.take(start, end, Owner::Stack { thread: thread as u32 });
+            self.locals.stack(thread as u32, start, end);
         }
     }
 
@@ -119,10 +124,11 @@ impl Memory {
         &mut self,
         address: u64,
         size: u32,
+        calls: Calls<'_>,
         symbols: &Symbols,
         names: &mut Names,
     ) -> Result<(KnownVariable, Option<Area>), Problem> {
-        let area = self.areas.at(address);
+        let (area, holds) = self.settle(address, calls, symbols, names);
         if area.owner == Owner::Unknown {
             self.unowned.insert(address >> 12);
         }
@@ -137,22 +143,34 @@ impl Memory {
                     Owner::Module => symbols.datum(address, u64::from(len)),
                     _ => None,
                 };
-                let (name, signed) = match &datum {
-                    Some(datum) => (datum.name(), datum.signed),
-                    None => (self.name(address, area, names)?, false),
+                let (variable, signed) = match (&datum, area.owner) {
+                    (Some(datum), _) => (names.intern_memory(datum.name(), range, address)?, datum.signed),
+                    (None, Owner::Local { thread, local }) => {
+                        let part = self.locals.part(local, start, u64::from(len));
+                        let name = self.locals.name(thread, local, &part);
+                        (names.intern_memory(name, range, address)?, part.signed)
+                    }
+                    (None, _) => {
+                        let name = self.name(address, area, names)?;
+                        (names.intern_memory(name, range, address)?, false)
+                    }
                 };
-                let variable = names.intern_memory(name, range, address)?;
                 self.variables.insert(range, (variable, signed));
                 (variable, signed)
             }
         };
         let overruns = area.end - address < u64::from(size);
-        let on_stack = matches!(area.owner, Owner::Stack { .. });
+        let on_stack = matches!(area.owner, Owner::Stack { .. } | Owner::Local { .. });
         let known = KnownVariable { variable, overruns, signed, on_stack };
         if area.freed.is_some() {
             return Ok((known, Some(area)));
         }
-        self.pages.remember(address, size, known);
+        if let Holds::UntilReturn { thread, depth } = holds {
+            self.locals.touch(thread, depth, address, size);
+        }
+        if holds != Holds::Once {
+            self.pages.remember(address, size, known);
+        }
         Ok((known, None))
     }
 
@@ -165,6 +183,10 @@ impl Memory {
         tell: impl FnOnce(&mut Names, ObjectName<'_>) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
         let area = self.areas.at(address);
+        if let Owner::Local { thread, local } = area.owner {
+            let part = self.locals.part(local, address - area.base, 0);
+            return tell(names, self.locals.name(thread, local, &part));
+        }
         if area.owner != Owner::Module {
             let name = self.name(address, area, names)?;
             return tell(names, name);
@@ -178,7 +200,7 @@ impl Memory {
     /// What memory outside modules is.
     fn name(&mut self, address: u64, area: Area, names: &mut Names) -> Result<ObjectName<'static>, Problem> {
         Ok(match area.owner {
-            Owner::Unknown | Owner::Module => ObjectName::of(Object::Memory { address }),
+            Owner::Unknown | Owner::Module | Owner::Local { .. } => ObjectName::of(Object::Memory { address }),
             Owner::Allocation { made, instance } => {
                 let site = self.location(made.site, names)?;
                 let object = Object::Heap { type_name: None, site, ordinal: instance };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
 //! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
+//! | `locals` | variables on stacks |
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
 //! | `faults` | what the program did to memory and objects that were no longer its own, and how it died |
 //! | `oddities` | what had to be left out or changed for that |
@@ -16,6 +17,7 @@ mod areas;
 mod context;
 mod deadlock;
 mod faults;
+mod locals;
 mod locks;
 mod memory;
 mod oddities;
@@ -33,12 +35,14 @@ pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
 use crate::symbols::{Module, Symbols};
+use areas::Area;
 use context::EventContext;
 use faults::Faults;
+use locals::Calls;
 use memory::Memory;
 use oddities::Oddity;
 use pages::{KnownVariable, Seen};
-use portent_runtime::log::{LogEvent, Record, note, op};
+use portent_runtime::log::{CallFrame, LogEvent, Record, note, op};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
@@ -200,7 +204,8 @@ impl Converter {
         let LogEvent { pc, address: caller, .. } = *event;
         let asked = self.positions[thread as usize];
         let call = self.sites.call(pc, caller, asked, frames.last(), room, &self.symbols, &mut self.names)?;
-        frames.push(call);
+        let frame = event.value.map_or_else(CallFrame::default, CallFrame::of_value);
+        frames.push(OpenCall { frame, ..call });
         Ok(())
     }
 
@@ -219,7 +224,8 @@ impl Converter {
             Some(known) => known,
             None if size == 0 => return Ok((op, self.no_bytes(thread)?, None)),
             None => {
-                let (known, freed) = self.memory.find(address, size, &self.symbols, &mut self.names)?;
+                let calls = Calls { open: &self.frames, positions: &self.positions };
+                let (known, freed) = self.memory.find(address, size, calls, &self.symbols, &mut self.names)?;
                 if let Some(area) = freed {
                     self.used_after_free(thread, index, event, area);
                 }
@@ -284,6 +290,7 @@ impl Converter {
                 let function = match self.frames[thread as usize].pop() {
                     Some(frame) => {
                         self.positions[thread as usize] = frame.caller;
+                        self.memory.returned(thread, self.frames[thread as usize].len());
                         frame.function
                     }
                     None => self.sites.function(pc, &self.symbols, &mut self.names)?,
@@ -301,7 +308,7 @@ impl Converter {
         if matches!(class, ObjectClass::Lock | ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier)
             && op != InputOp::Await
         {
-            let area = self.memory.area(address);
+            let area = self.settled(address);
             let key = (class, area.region, address - area.base);
             if area.freed.is_some() {
                 self.object_used_after_free(thread, index, event, area);
@@ -379,8 +386,15 @@ impl Converter {
         self.memory.site(&self.symbols.place(pc).text)
     }
 
+    /// Whose memory an address is now.
+    fn settled(&mut self, address: u64) -> Area {
+        let calls = Calls { open: &self.frames, positions: &self.positions };
+        self.memory.settle(address, calls, &self.symbols, &self.names).0
+    }
+
     /// What a lock or the like that no event has touched is called.
     fn object_name(&mut self, address: u64) -> Option<String> {
+        self.settled(address);
         let Converter { memory, symbols, names, .. } = self;
         memory.named(address, symbols, names, |names, name| Ok(names.describe(&name))).ok()
     }
@@ -393,7 +407,7 @@ impl Converter {
         let mut holders = Vec::new();
         let object = match InputOp::from_code(code).map(InputOp::class) {
             Some(ObjectClass::Lock) => {
-                let area = self.memory.area(address);
+                let area = self.settled(address);
                 match self.sync.lock(area.region, address - area.base) {
                     Some(lock) => {
                         let others =

@@ -75,7 +75,7 @@ fn program() -> &'static Program {
 /// A recording being made.
 struct Log {
     tables: Box<Tables>,
-    last: Vec<u16>,
+    trails: Vec<log::Trail>,
     bytes: Vec<u8>,
     running: u32,
 }
@@ -83,7 +83,8 @@ struct Log {
 impl Log {
     /// A recording of the program with so many threads, each with a stack.
     fn new(threads: u64) -> Log {
-        let mut log = Log { tables: Tables::boxed(), last: vec![0; 64], bytes: Vec::new(), running: 0 };
+        let mut log =
+            Log { tables: Tables::boxed(), trails: vec![log::Trail::default(); 64], bytes: Vec::new(), running: 0 };
         let path = program().path();
         log.note(note::MODULE, &[BIAS, BIAS, BIAS + 0x10000], path.to_str().unwrap());
         for thread in 0..threads {
@@ -120,10 +121,10 @@ impl Log {
     fn event(&mut self, event: LogEvent) -> &mut Self {
         let start = self.bytes.len();
         self.bytes.resize(start + MAX_EVENT, 0);
-        let last = &mut self.last[self.running as usize];
+        let trail = &mut self.trails[self.running as usize];
         #[allow(unsafe_code)]
         // SAFETY: the buffer has just got the room that an event needs, all zero.
-        let end = unsafe { write_event(&mut self.tables, last, self.bytes.as_mut_ptr().add(start), &event) };
+        let end = unsafe { write_event(&mut self.tables, trail, self.bytes.as_mut_ptr().add(start), &event) };
         self.cut(end);
         self
     }

@@ -6,12 +6,15 @@
 
 mod dwarf;
 mod globals;
+mod locals;
 mod types;
 
 pub use globals::Datum;
+pub use locals::{FrameLayout, LocalPart};
 
 use crate::files::Kept;
 use globals::{Globals, Whole};
+use locals::Locals;
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
 use std::path::{Component, Path, PathBuf};
@@ -74,6 +77,7 @@ struct Image {
     name: String,
     lines: OnceCell<Option<addr2line::Loader>>,
     globals: OnceCell<Globals>,
+    locals: OnceCell<Option<Locals>>,
     /// Places that were looked up, by the address that the file gives, as told in one directory.
     places: RefCell<FxHashMap<u64, SourcePlace>>,
 }
@@ -86,8 +90,8 @@ thread_local! {
 impl Image {
     fn new(path: &str) -> Image {
         let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
-        let (lines, globals, places) = (OnceCell::new(), OnceCell::new(), RefCell::default());
-        Image { path: path.into(), name: name.into(), lines, globals, places }
+        let (lines, globals, locals) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Image { path: path.into(), name: name.into(), lines, globals, locals, places: RefCell::default() }
     }
     /// The image of a file as it is now, for places that are told relative to a directory.
     fn of(path: &str, directory: &Path) -> Rc<Image> {
@@ -99,6 +103,9 @@ impl Image {
     }
     fn lines(&self) -> Option<&addr2line::Loader> {
         self.lines.get_or_init(|| addr2line::Loader::new(&self.path).ok()).as_ref()
+    }
+    fn locals(&self) -> Option<&Locals> {
+        self.locals.get_or_init(|| if self.is_runtime() { None } else { Locals::of(&self.path) }).as_ref()
     }
     fn globals(&self) -> &Globals {
         self.globals.get_or_init(|| Globals::of(&self.path))
@@ -248,6 +255,12 @@ impl Symbols {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
         Some(loaded.image.globals().datum(inside, len).unwrap_or_else(|| loaded.without_symbol(inside)))
+    }
+
+    /// What is on the frame of the function that contains `pc`, and what to subtract from addresses in its code.
+    pub fn frame(&self, pc: u64) -> Option<(Rc<FrameLayout>, u64)> {
+        let loaded = self.at(pc)?;
+        Some((loaded.image.locals()?.frame(pc.wrapping_sub(loaded.bias))?, loaded.bias))
     }
 
     /// What a lock or the like in a module is.
