@@ -20,8 +20,8 @@ pub(super) enum Owner {
     Unknown,
     /// Global variables of a module.
     Module,
-    /// Memory that was allocated, the so many-eth time at its site.
-    Allocation { made: When, instance: u32 },
+    /// Memory that was allocated, the so many-eth time at its site, by a call of [`super::memory`]'s list.
+    Allocation { made: When, instance: u32, call: u32 },
     /// The stack of a thread.
     Stack { thread: u32 },
     /// A variable on the stack of a thread, by its number in [`super::locals`].
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn heap(instance: u32) -> Owner {
-        Owner::Allocation { made: When::default(), instance }
+        Owner::Allocation { made: When::default(), instance, call: 0 }
     }
 
     #[test]

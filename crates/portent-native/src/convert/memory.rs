@@ -7,7 +7,7 @@
 use super::areas::{Area, Areas, Owner, When};
 use super::locals::{Calls, Holds, Locals};
 use super::pages::{KnownVariable, Pages};
-use crate::symbols::{Module, Symbols};
+use crate::symbols::{HeapType, LocalPart, Module, Symbols};
 use portent_trace::{ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -28,6 +28,11 @@ pub(super) struct Memory {
     variables: FxHashMap<ByteRange, (u32, bool)>,
     sites: Vec<Site>,
     site_of: FxHashMap<String, u32>,
+    /// Calls that allocate.
+    calls: Vec<(u64, u64)>,
+    call_of: FxHashMap<(u64, u64), u32>,
+    /// What they make, by their number and how much of it.
+    types: FxHashMap<(u32, u64), HeapType>,
     /// Pages on which memory without an owner was accessed.
     unowned: FxHashSet<u64>,
     threads: usize,
@@ -46,6 +51,9 @@ impl Memory {
             variables: FxHashMap::default(),
             sites: Vec::new(),
             site_of: FxHashMap::default(),
+            calls: Vec::new(),
+            call_of: FxHashMap::default(),
+            types: FxHashMap::default(),
             unowned: FxHashSet::default(),
             threads,
         }
@@ -78,10 +86,16 @@ impl Memory {
         &self.sites[site as usize].text
     }
 
-    pub(super) fn allocate(&mut self, address: u64, size: u64, made: When) {
+    /// Memory was allocated by a call that returns to the first of two program counters, for code that goes on at the second.
+    pub(super) fn allocate(&mut self, address: u64, size: u64, made: When, by: (u64, u64)) {
         let instances = &mut self.sites[made.site as usize].instances;
         *instances += 1;
-        let owner = Owner::Allocation { made, instance: *instances };
+        let next = self.calls.len() as u32;
+        let call = *self.call_of.entry(by).or_insert(next);
+        if call == next {
+            self.calls.push(by);
+        }
+        let owner = Owner::Allocation { made, instance: *instances, call };
         self.take(address, address.saturating_add(size), owner);
     }
 
@@ -150,8 +164,15 @@ impl Memory {
                         let name = self.locals.name(thread, local, &part);
                         (names.intern_memory(name, range, address)?, part.signed)
                     }
+                    (None, Owner::Allocation { made, instance, call }) => {
+                        let site = self.location(made.site, names)?;
+                        let ty = self.heap_type(call, area.limit - area.base, symbols);
+                        let part = ty.part(start, u64::from(len));
+                        let name = heap_name(ty, site, instance, &part);
+                        (names.intern_memory(name, range, address)?, part.signed)
+                    }
                     (None, _) => {
-                        let name = self.name(address, area, names)?;
+                        let name = self.name(address, area);
                         (names.intern_memory(name, range, address)?, false)
                     }
                 };
@@ -187,8 +208,14 @@ impl Memory {
             let part = self.locals.part(local, address - area.base, 0);
             return tell(names, self.locals.name(thread, local, &part));
         }
+        if let Owner::Allocation { made, instance, call } = area.owner {
+            let site = self.location(made.site, names)?;
+            let ty = self.heap_type(call, area.limit - area.base, symbols);
+            let part = ty.object(address - area.base);
+            return tell(names, heap_name(ty, site, instance, &part));
+        }
         if area.owner != Owner::Module {
-            let name = self.name(address, area, names)?;
+            let name = self.name(address, area);
             return tell(names, name);
         }
         match symbols.object(address) {
@@ -197,21 +224,22 @@ impl Memory {
         }
     }
 
-    /// What memory outside modules is.
-    fn name(&mut self, address: u64, area: Area, names: &mut Names) -> Result<ObjectName<'static>, Problem> {
-        Ok(match area.owner {
-            Owner::Unknown | Owner::Module | Owner::Local { .. } => ObjectName::of(Object::Memory { address }),
-            Owner::Allocation { made, instance } => {
-                let site = self.location(made.site, names)?;
-                let object = Object::Heap { type_name: None, site, ordinal: instance };
-                ObjectName::at(object, address - area.base)
-            }
+    /// What is called by its address or place, for want of anything better.
+    fn name(&self, address: u64, area: Area) -> ObjectName<'static> {
+        match area.owner {
             Owner::Stack { thread } => {
                 let object = Object::Stack { thread: ThreadId::new(thread as usize), local: None };
                 // Counted from where the stack begins to grow: the same in every run.
                 ObjectName::at(object, area.limit.saturating_sub(address))
             }
-        })
+            _ => ObjectName::of(Object::Memory { address }),
+        }
+    }
+
+    /// What so many bytes are that a call allocates.
+    fn heap_type(&mut self, call: u32, size: u64, symbols: &Symbols) -> &HeapType {
+        let (pc, own) = self.calls[call as usize];
+        self.types.entry((call, size)).or_insert_with(|| symbols.heap_type(pc, own, size))
     }
 
     fn location(&mut self, site: u32, names: &mut Names) -> Result<LocId, Problem> {
@@ -223,4 +251,10 @@ impl Memory {
         site.location = Some(location);
         Ok(location)
     }
+}
+
+/// A part of a block, to the trace.
+fn heap_name<'a>(ty: &'a HeapType, site: LocId, ordinal: u32, part: &'a LocalPart) -> ObjectName<'a> {
+    let object = Object::Heap { type_name: Some(&ty.name), site, ordinal };
+    ObjectName { path: &part.path, ..ObjectName::at(object, part.offset) }
 }

@@ -354,8 +354,9 @@ impl Converter {
             note::BLOCK => self.block = String::from_utf8_lossy(payload).into_owned(),
             note::ALLOCATE => {
                 let [address, size, pc, _] = numbers(payload);
-                let made = self.when(running, pc, index);
-                self.memory.allocate(address, size, made);
+                let (site, own) = self.allocation_site(running, pc);
+                let made = self.at_site(running, site, index);
+                self.memory.allocate(address, size, made, (pc, own));
             }
             note::MODULE => {
                 let [bias, start, end] = numbers(payload);
@@ -372,18 +373,19 @@ impl Converter {
         }
     }
 
-    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library.
-    fn allocation_site(&mut self, thread: u32, pc: u64) -> u32 {
+    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library, and its
+    /// program counter.
+    fn allocation_site(&mut self, thread: u32, pc: u64) -> (u32, u64) {
         /// Deeper than libraries call each other before they call `malloc`.
         const DEPTH: usize = 24;
         let frames = self.frames.get(thread as usize).map_or(&[][..], |frames| frames);
         let callers = frames.iter().rev().take(DEPTH).map(|frame| frame.caller);
         for pc in std::iter::once(pc).chain(callers) {
             if let Some(site) = self.sites.allocation(pc, &self.symbols, &mut self.memory) {
-                return site;
+                return (site, pc);
             }
         }
-        self.memory.site(&self.symbols.place(pc).text)
+        (self.memory.site(&self.symbols.place(pc).text), pc)
     }
 
     /// Whose memory an address is now.

@@ -173,6 +173,21 @@ impl<'a> Reader<'a> {
         self.type_at(units, number, declaration.attr_value(gimli::DW_AT_type)?, DEPTH)
     }
 
+    /// The type of an entry, or of the one that it is a copy of: where that stands.
+    pub(super) fn own_or_origin_type(&self, unit: &Unit<'a>, entry: &Entry<'a>) -> Option<AttributeValue<Slice<'a>>> {
+        let own = entry.attr_value(gimli::DW_AT_type);
+        own.or_else(|| unit.entry(referred(entry)?).ok()?.attr_value(gimli::DW_AT_type))
+    }
+
+    /// A type of the first of some units.
+    pub(super) fn first_units_type(
+        &mut self,
+        units: &[(usize, Unit<'a>)],
+        at: AttributeValue<Slice<'a>>,
+    ) -> Option<TypeId> {
+        self.type_at(units, 0, at, DEPTH)
+    }
+
     fn type_at(
         &mut self,
         units: &[(usize, Unit<'a>)],

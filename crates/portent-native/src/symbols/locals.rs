@@ -5,6 +5,7 @@
 //! here; those in registers are never accessed by others, and arrays of variable length are left out.
 
 use super::dwarf::{self, Reader, Slice, Unit};
+use super::heap::TypeIndex;
 use super::types::{Part, TypeId, Types};
 use gimli::{AttributeValue, EndianSlice, LittleEndian, Operation, UnitOffset};
 use portent_runtime::log::CallFrame;
@@ -28,6 +29,7 @@ pub(super) struct Locals {
     /// Functions of a unit: their code, and their entry.
     indices: RefCell<FxHashMap<u32, Rc<[(Span, usize)]>>>,
     known: RefCell<FxHashMap<(u32, usize), Option<Rc<FrameLayout>>>>,
+    types: RefCell<FxHashMap<u32, Rc<TypeIndex>>>,
 }
 
 /// What is on the frame of a function.
@@ -204,19 +206,15 @@ impl Locals {
             }
         }
         spans.sort_unstable();
-        Some(Locals { sections, units, spans, indices: RefCell::default(), known: RefCell::default() })
+        let (indices, known, types) = Default::default();
+        Some(Locals { sections, units, spans, indices, known, types })
     }
 
     /// What is on the frame of the function that contains `pc`, by the addresses of the file.
     pub(super) fn frame(&self, pc: u64) -> Option<Rc<FrameLayout>> {
-        let after = self.spans.partition_point(|((from, _), _)| *from <= pc);
-        let &(span, number) = self.spans.get(after.checked_sub(1)?)?;
-        if !contains(&[span], pc) {
-            return None;
-        }
+        let number = self.unit_of(pc)?;
         let dwarf = self.sections.borrow(|section| EndianSlice::new(section, LittleEndian));
-        let index = self.index(&dwarf, number)?;
-        let &(_, offset) = index.iter().find(|(span, _)| contains(&[*span], pc))?;
+        let offset = self.function(&dwarf, number, pc)?;
         let key = (number, offset);
         if let Some(known) = self.known.borrow().get(&key) {
             return known.clone();
@@ -226,6 +224,40 @@ impl Locals {
         let layout = read_frame(&dwarf, start, unit, UnitOffset(offset)).map(Rc::new);
         self.known.borrow_mut().insert(key, layout.clone());
         layout
+    }
+
+    fn unit_of(&self, pc: u64) -> Option<u32> {
+        let after = self.spans.partition_point(|((from, _), _)| *from <= pc);
+        let &(span, number) = self.spans.get(after.checked_sub(1)?)?;
+        contains(&[span], pc).then_some(number)
+    }
+
+    /// Gives somebody the unit that contains `pc`, as the only one of a list with where each begins, and its number here.
+    pub(super) fn with_unit<T>(
+        &self,
+        pc: u64,
+        ask: impl for<'a> FnOnce(&'a gimli::Dwarf<Slice<'a>>, &'a [(usize, Unit<'a>)], u32) -> Option<T>,
+    ) -> Option<T> {
+        let number = self.unit_of(pc)?;
+        let dwarf = self.sections.borrow(|section| EndianSlice::new(section, LittleEndian));
+        let units = [(self.units[number as usize], self.unit(&dwarf, number)?)];
+        ask(&dwarf, &units, number)
+    }
+
+    /// The entry of the function of a unit that contains `pc`.
+    pub(super) fn function(&self, dwarf: &gimli::Dwarf<Slice<'_>>, number: u32, pc: u64) -> Option<usize> {
+        let index = self.index(dwarf, number)?;
+        index.iter().find(|(span, _)| contains(&[*span], pc)).map(|&(_, offset)| offset)
+    }
+
+    /// The named types of a unit.
+    pub(super) fn types(&self, dwarf: &gimli::Dwarf<Slice<'_>>, unit: &Unit<'_>, number: u32) -> Rc<TypeIndex> {
+        if let Some(known) = self.types.borrow().get(&number) {
+            return Rc::clone(known);
+        }
+        let found = Rc::new(named_types(dwarf, unit));
+        self.types.borrow_mut().insert(number, Rc::clone(&found));
+        found
     }
 
     fn unit<'a>(&self, dwarf: &gimli::Dwarf<Slice<'a>>, number: u32) -> Option<Unit<'a>> {
@@ -252,6 +284,38 @@ impl Locals {
         self.indices.borrow_mut().insert(number, Rc::clone(&found));
         Some(found)
     }
+}
+
+/// Types that have a name and a size, by the last part of the name.
+fn named_types(dwarf: &gimli::Dwarf<Slice<'_>>, unit: &Unit<'_>) -> TypeIndex {
+    let reader = Reader::new(dwarf);
+    let mut found = TypeIndex::default();
+    let mut scopes: Vec<(isize, String)> = Vec::new();
+    let mut cursor = unit.entries();
+    while let Ok(Some(entry)) = cursor.next_dfs() {
+        let depth = entry.depth();
+        while scopes.last().is_some_and(|(open, _)| *open >= depth) {
+            scopes.pop();
+        }
+        let is_scope = match entry.tag() {
+            gimli::DW_TAG_namespace => true,
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => true,
+            gimli::DW_TAG_base_type | gimli::DW_TAG_typedef | gimli::DW_TAG_enumeration_type => false,
+            _ => continue,
+        };
+        let Some(name) = reader.name(unit, entry) else { continue };
+        let scope: String = scopes.iter().map(|(_, scope)| format!("{scope}::")).collect();
+        let size = entry.attr_value(gimli::DW_AT_byte_size).and_then(|size| size.udata_value());
+        // A typedef has the size of what it names, which is found out when it is asked for.
+        let size = if entry.tag() == gimli::DW_TAG_typedef { Some(1) } else { size };
+        if let Some(size) = size.filter(|_| !entry.has_attr(gimli::DW_AT_declaration)) {
+            found.entry(name.clone()).or_default().push((entry.offset().0, size, format!("{scope}{name}")));
+        }
+        if is_scope {
+            scopes.push((depth, name));
+        }
+    }
+    found
 }
 
 /// The code of a function or block.

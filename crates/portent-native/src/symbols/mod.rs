@@ -6,10 +6,12 @@
 
 mod dwarf;
 mod globals;
+mod heap;
 mod locals;
 mod types;
 
 pub use globals::Datum;
+pub use heap::HeapType;
 pub use locals::{FrameLayout, LocalPart};
 
 use crate::files::Kept;
@@ -134,12 +136,19 @@ pub struct Symbols {
     directory: PathBuf,
     loaded: Vec<Loaded>,
     images: FxHashMap<String, Rc<Image>>,
+    /// Lines of source files that were asked for.
+    sources: RefCell<FxHashMap<PathBuf, Vec<String>>>,
 }
 
 impl Symbols {
     /// Nothing is loaded yet.
     pub fn new(directory: &Path) -> Symbols {
-        Symbols { directory: directory.to_owned(), loaded: Vec::new(), images: FxHashMap::default() }
+        Symbols {
+            directory: directory.to_owned(),
+            loaded: Vec::new(),
+            images: FxHashMap::default(),
+            sources: RefCell::default(),
+        }
     }
 
     /// A module is in memory now; whatever was there before is gone. Whether that changes anything.
@@ -261,6 +270,42 @@ impl Symbols {
     pub fn frame(&self, pc: u64) -> Option<(Rc<FrameLayout>, u64)> {
         let loaded = self.at(pc)?;
         Some((loaded.image.locals()?.frame(pc.wrapping_sub(loaded.bias))?, loaded.bias))
+    }
+
+    /// What a call that returns to `pc` allocates for the program's own code, which goes on at `own`.
+    pub fn heap_type(&self, pc: u64, own: u64, size: u64) -> HeapType {
+        let found = || {
+            let place = self.place(pc);
+            let inlined = place.inlined.iter().map(|inlined| inlined.function.clone());
+            let functions: Vec<String> = inlined.chain(place.outer).collect();
+            let at = self.at(own.wrapping_sub(1))?;
+            let line = self.place(own).own.and_then(|text| self.source_line(&text)).unwrap_or_default();
+            let call = match self.at(pc.wrapping_sub(1)) {
+                Some(loaded) if Rc::ptr_eq(&loaded.image, &at.image) => pc,
+                _ => own,
+            };
+            let counted = |pc: u64| pc.wrapping_sub(1).wrapping_sub(at.bias);
+            let allocation =
+                heap::Allocation { functions: &functions, line: &line, own: counted(own), call: counted(call), size };
+            heap::heap_type(at.image.locals()?, &allocation)
+        };
+        found().unwrap_or_else(|| HeapType::of_size(size))
+    }
+
+    /// The text of a line of the source, given as `file:line`.
+    fn source_line(&self, place: &str) -> Option<String> {
+        /// Longer files are made by programs, for programs.
+        const LONGEST: u64 = 4 << 20;
+        let (file, line) = place.rsplit_once(':')?;
+        let line: usize = line.parse().ok()?;
+        let path = self.directory.join(file);
+        let mut sources = self.sources.borrow_mut();
+        let text = sources.entry(path.clone()).or_insert_with(|| {
+            let short = path.metadata().is_ok_and(|found| found.is_file() && found.len() <= LONGEST);
+            let text = if short { std::fs::read(&path).unwrap_or_default() } else { Vec::new() };
+            String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
+        });
+        text.get(line.checked_sub(1)?).cloned()
     }
 
     /// What a lock or the like in a module is.
