@@ -75,4 +75,6 @@ pub enum Policy {
     Random,
     /// By priorities that change at a few points (Burckhardt et al.).
     Pct,
+    /// By priorities, whenever somebody has to wait; nobody is interrupted.
+    Priority,
 }

@@ -96,32 +96,21 @@ impl Run {
             *places.entry(at).or_insert_with(|| FxBuildHasher.hash_one(self.names.location(at).to_string()))
         };
         let mut found = Behaviour::default();
-        let mut histories: HashMap<u32, u64> = HashMap::new();
         let mut writers: HashMap<u32, (u32, u64)> = HashMap::new();
         for event in &self.events {
             let (thread, at) = (event.thread.index() as u32, place(event.loc));
-            let step = FxBuildHasher.hash_one((thread, event.op, at));
-            found.does.insert(step);
-            let history = histories.entry(thread).or_default();
-            *history = FxBuildHasher.hash_one((*history, step));
+            found.does.insert(FxBuildHasher.hash_one((thread, event.op, at)));
             if !event.op.is_access() {
                 continue;
             }
-            if !matches!(event.op, InputOp::Write(_) | InputOp::Free) {
+            if !matches!(event.op, InputOp::Write(_) | InputOp::Free | InputOp::Destroy) {
                 let writer = writers.get(&event.object).filter(|(writer, _)| *writer != thread);
-                let read = FxBuildHasher.hash_one((thread, at, writer));
-                found.reads.insert(read);
-                // Addresses differ from run to run; other values tell outcomes apart.
-                let value = event.value.filter(|value| value.unsigned_abs() < 1 << 24);
-                *history = FxBuildHasher.hash_one((*history, read, value));
+                found.reads.insert(FxBuildHasher.hash_one((thread, at, writer)));
             }
             if !matches!(event.op, InputOp::Read(_)) {
                 writers.insert(event.object, (thread, at));
             }
         }
-        let mut histories: Vec<(u32, u64)> = histories.into_iter().collect();
-        histories.sort_unstable();
-        found.histories.insert(FxBuildHasher.hash_one(histories));
         found
     }
 
@@ -145,8 +134,6 @@ pub(crate) struct Behaviour {
     pub(crate) does: HashSet<u64>,
     /// Which reads saw what was written where.
     pub(crate) reads: HashSet<u64>,
-    /// Everything that its threads did and saw, each from its beginning to its end: one hash.
-    pub(crate) histories: HashSet<u64>,
 }
 
 /// A sink that keeps all events, for runs that are examined at once.

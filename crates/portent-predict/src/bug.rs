@@ -131,6 +131,8 @@ pub enum Form {
     PossibleUseAfterFree,
     /// A race in which both sides free the memory.
     PossibleDoubleFree,
+    /// A race in which one side destroys what the other uses.
+    PossiblyDestroyedInUse,
     Race,
     /// A deadlock: threads wait for each other's locks.
     Cycle,
@@ -174,6 +176,7 @@ impl Form {
         let predicted = [
             Form::PossibleUseAfterFree,
             Form::PossibleDoubleFree,
+            Form::PossiblyDestroyedInUse,
             Form::Race,
             Form::Cycle,
             Form::LostWakeup,
@@ -185,11 +188,23 @@ impl Form {
         Harm::ALL.into_iter().map(Form::Failure).chain(predicted)
     }
 
+    /// Whether a prediction of this form that comes true is a failure of that form.
+    pub fn comes_true_as(self, failure: Form) -> bool {
+        use Harm::{BadFree, ClosedInUse, DestroyedInUse, DoubleFree, UseAfterFree};
+        match self {
+            Form::PossibleUseAfterFree => matches!(failure, Form::Failure(UseAfterFree | DestroyedInUse)),
+            Form::PossibleDoubleFree => matches!(failure, Form::Failure(DoubleFree | BadFree)),
+            Form::PossiblyDestroyedInUse => matches!(failure, Form::Failure(DestroyedInUse | ClosedInUse)),
+            _ => false,
+        }
+    }
+
     /// The form's name in ids, and in reports where it says more than the kind.
     pub fn name(self) -> &'static str {
         match self {
             Form::PossibleUseAfterFree => Harm::UseAfterFree.name(),
             Form::PossibleDoubleFree => Harm::DoubleFree.name(),
+            Form::PossiblyDestroyedInUse => Harm::DestroyedInUse.name(),
             Form::Race => "race",
             Form::Cycle => "cycle",
             Form::LostWakeup => "lost_wakeup",

@@ -34,6 +34,7 @@ mod kinds;
 pub mod lattice;
 mod lost_updates;
 mod observed;
+mod other_instances;
 mod other_side;
 mod predict;
 mod prediction;
@@ -54,6 +55,7 @@ pub use kinds::{
     Violated, WitnessType,
 };
 pub use observed::by_happens_before;
+pub use other_instances::other_instances;
 pub use predict::predict;
 pub use prediction::{Prediction, Stats};
 pub use properties::{PropertyOptions, check_properties};

@@ -37,7 +37,7 @@ impl Level {
             Form::Failure(_) => true,
             // It did not show where the program was run so: true of the recorded run, but no alarm.
             _ if matches!(verdict, Verdict::Unconfirmed(_)) => false,
-            Form::PossibleUseAfterFree | Form::PossibleDoubleFree | Form::Race => true,
+            Form::PossibleUseAfterFree | Form::PossibleDoubleFree | Form::PossiblyDestroyedInUse | Form::Race => true,
             Form::Cycle | Form::LostWakeup | Form::LostUpdate | Form::Property => true,
             Form::Atomicity => declared || asked,
             Form::Nondeterminism => asked,

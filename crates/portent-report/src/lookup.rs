@@ -1,7 +1,7 @@
 //! Finding one's way in a trace: which events a finding means, and what each thread did in which order.
 
 use portent_predict::{Bug, Deadlock, Finding, Place, Role};
-use portent_trace::{EventId, Meaning, Mode, ObjectClass, Op, Reach, SYSTEM_CALLS, ThreadId, Trace};
+use portent_trace::{Ending, EventId, Meaning, Mode, ObjectClass, Op, Reach, SYSTEM_CALLS, ThreadId, Trace};
 
 /// The event of a place, if it is one of the recorded run.
 pub(crate) fn recorded(place: &Place) -> Option<EventId> {
@@ -37,6 +37,8 @@ fn object(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
 /// What an event does, for readers: forks and joins by their names.
 pub(crate) fn action(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     let name = match trace.op(event) {
+        _ if trace.ends(event) == Some(Ending::Memory) => "free",
+        _ if trace.ends(event) == Some(Ending::Object) => "destroy",
         Op::Send(_) | Op::Receive(_) => lookup.passage(trace, event).verb,
         Op::Sleep(_) => "sleep on",
         Op::Busy(..) => "fail to lock",
@@ -50,6 +52,8 @@ pub(crate) fn action(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
 /// The same as what its thread does, in words that programmers use of it.
 pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     let verb = match trace.op(event) {
+        _ if trace.ends(event) == Some(Ending::Memory) => "frees",
+        _ if trace.ends(event) == Some(Ending::Object) => "destroys",
         Op::Read(..) => "reads",
         Op::Write(..) => "writes",
         Op::Update(..) => "updates",

@@ -7,11 +7,12 @@ use crate::level::Level;
 use crate::lookup::{Lookup, goal_events};
 use crate::source::Sources;
 use crate::suppress::Suppressions;
+use crate::threads::{self, Begun};
 use crate::words::{self, counted};
 use crate::{deciding, place, tsan, why};
 use portent_order::Model;
 use portent_predict::{
-    BugKind, Evidence, Finding, Incomplete, MayRead, Place, Prediction, PropertyTold, PropertyVerdict, Role,
+    BugKind, Evidence, Finding, Form, Incomplete, MayRead, Place, Prediction, PropertyTold, PropertyVerdict, Role,
     StackFrame, Why,
 };
 use portent_trace::{EventId, LocId, Object, ObjectClass, ObjectName, Trace};
@@ -164,6 +165,8 @@ pub struct Story {
     pub decided: Option<Decided>,
     /// Its places, with names.
     pub places: Vec<Spot>,
+    /// Its threads, and where they come from.
+    pub threads: Vec<Begun>,
     /// Where the object was allocated, where its name tells.
     pub allocated: Option<String>,
     /// Why it is a bug, in sentences.
@@ -352,6 +355,7 @@ impl Report {
         }
         // Stable: of what is equally bad and sure, findings of earlier rounds come first, each round's in the order of the
         // trace.
+        self.say_once();
         self.stories.sort_by_key(|story| (story.level, story.finding.bug.form(), story.rank()));
     }
 
@@ -417,8 +421,10 @@ impl Report {
             Some(failure) => deciding::sentences(&self.settings.sources, failure, &places),
             None => why::sentences(trace, &run.circumstances, &finding, &places, &goals),
         };
+        let threads = threads::of_events(trace, &run.lookup, goals.iter().map(|(_, event)| *event));
         Story {
             why,
+            threads,
             level: Level::of(&self.settings, &finding, &verdict),
             decided,
             tsan: tsan::verdict(trace, &finding, racy, extras.round),
@@ -431,6 +437,36 @@ impl Report {
             run: self.runs.len(),
             goals,
             finding,
+        }
+    }
+
+    /// What could happen and did happen is told once, as a failure: that memory is used after it was freed, say, needs no other
+    /// finding that says it could be.
+    fn say_once(&mut self) {
+        let lines = |story: &Story| -> Vec<String> {
+            story
+                .places
+                .iter()
+                .filter_map(place::of_spot)
+                .map(|at| place::written(&self.settings.sources, &at))
+                .collect()
+        };
+        let happened: Vec<(Form, Vec<String>)> = self
+            .stories
+            .iter()
+            .filter(|story| story.finding.bug.failure().is_some())
+            .map(|story| (story.finding.bug.form(), lines(story)))
+            .collect();
+        let said = |story: &Story| {
+            let told = lines(story);
+            let covers = |(form, lines): &(Form, Vec<String>)| {
+                story.finding.bug.form().comes_true_as(*form) && told.iter().all(|line| lines.contains(line))
+            };
+            happened.iter().any(covers)
+        };
+        let said: Vec<bool> = self.stories.iter().map(said).collect();
+        for (story, _) in self.stories.iter_mut().zip(said).filter(|(_, said)| *said) {
+            story.level = Level::Observation;
         }
     }
 

@@ -4,7 +4,7 @@ use crate::circumstances::{Circumstances, Held};
 use crate::report::{At, Spot};
 use crate::words::list;
 use portent_order::Model;
-use portent_predict::{Bug, Deadlock, Finding, OtherBranch, Pattern, Role, Violated};
+use portent_predict::{Bug, Deadlock, Finding, Form, OtherBranch, Pattern, Role, Violated};
 use portent_trace::{EventId, Op, Trace};
 
 /// What a telling needs.
@@ -73,7 +73,16 @@ impl Teller<'_> {
         } else if self.finding.witness.is_none() {
             format!("Nothing in the recorded run orders {a}'s access before {b}'s.")
         } else {
-            format!("{a} and {b} can both be about to access {x} at the same time.")
+            match self.finding.bug.form() {
+                Form::PossiblyDestroyedInUse => {
+                    format!("{a} and {b} can be about to use and to destroy {x} at the same time.")
+                }
+                Form::PossibleUseAfterFree => {
+                    format!("{a} and {b} can be about to use and to free {x} at the same time.")
+                }
+                Form::PossibleDoubleFree => format!("{a} and {b} can both be about to free {x} at the same time."),
+                _ => format!("{a} and {b} can both be about to access {x} at the same time."),
+            }
         };
         let holds = |i: usize| match self.held(i).iter().map(|held| self.lock(held)).collect::<Vec<_>>() {
             locks if locks.is_empty() => format!("{} holds no lock", self.who(i)),

@@ -10,7 +10,7 @@ use crate::{record, sched};
 
 /// Waits for the thread's turn, if its events are used up.
 #[inline(always)]
-fn turn(me: &mut Thread, op: u16, address: usize, size: usize, pc: usize) {
+pub fn turn(me: &mut Thread, op: u16, address: usize, size: usize, pc: usize) {
     if me.events >= me.stop {
         sched::ask(me, Pending { op, address, size, pc, ..Pending::default() });
     }

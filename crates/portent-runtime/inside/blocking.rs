@@ -127,7 +127,7 @@ macro_rules! calls {
                 let real = || unsafe { std::mem::transmute::<Ptr, Call>(REAL.required())($($arg),*) };
                 let Some(me) = state::enter() else { return real() };
                 let arguments: [usize; 3] = calls!(@first $($arg),*);
-                descriptors::begins(me, stringify!($name), arguments[0]);
+                descriptors::begins(me, stringify!($name), arguments[0], pc);
                 let result = perform(me, Does::$does, arguments, pc, real);
                 descriptors::ends(me, result as i32, pc);
                 state::leave(me);

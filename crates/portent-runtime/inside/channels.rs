@@ -97,6 +97,19 @@ pub fn of(fd: usize) -> Option<usize> {
     }
 }
 
+/// Whether a call on a descriptor (plus one; 0 for none) would wait for other threads of this process: on a pipe of the program's
+/// own that is empty, or full, while there is no other process that could change that.
+pub fn is_stuck(descriptor: usize) -> bool {
+    let Some(fd) = descriptor.checked_sub(1) else { return false };
+    if !of(fd).is_some_and(|at| at >= FIRST) || sys::has_children() {
+        return false;
+    }
+    // The end that is read has no POLLOUT, the other no POLLIN.
+    let mut asked: [u32; 2] = [fd as u32, 1 | 4];
+    // SAFETY: one descriptor, no time.
+    unsafe { sys::call3(sys::SYS_POLL, asked.as_mut_ptr() as usize, 1, 0) == 0 }
+}
+
 /// Before something is sent.
 pub fn send(me: &mut Thread, at: usize, pc: usize) {
     sched::before(me, state::plain(op::SEND, at, pc));

@@ -90,6 +90,8 @@ fn now() -> u64 {
 
 /// Waits on a condition with a mutex; 0 or ETIMEDOUT.
 pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, pc: usize) -> i32 {
+    objects::about_to_use(me, condition, pc);
+    objects::about_to_use(me, lock, pc);
     sched::before(me, state::plain(op::SLEEP, condition, pc));
     uses(condition, pc);
     record::plain(me, op::SLEEP, condition, pc);
@@ -166,6 +168,7 @@ fn wait_in_kernel(me: &mut Thread, condition: usize, lock: usize, deadline: Dead
 }
 
 pub fn signal(me: &mut Thread, condition: usize, pc: usize) {
+    objects::about_to_use(me, condition, pc);
     sched::before(me, state::plain(op::NOTIFY, condition, pc));
     uses(condition, pc);
     record::plain(me, op::NOTIFY, condition, pc);
@@ -186,6 +189,7 @@ pub fn signal(me: &mut Thread, condition: usize, pc: usize) {
 }
 
 pub fn broadcast(me: &mut Thread, condition: usize, pc: usize) {
+    objects::about_to_use(me, condition, pc);
     sched::before(me, state::plain(op::NOTIFY_ALL, condition, pc));
     uses(condition, pc);
     record::plain(me, op::NOTIFY_ALL, condition, pc);
@@ -279,6 +283,7 @@ pub unsafe extern "C-unwind" fn cond_broadcast(condition: usize, pc: usize) -> i
 /// A condition may be destroyed as soon as nobody sleeps on it who has not been notified: those may still have to wake.
 pub unsafe extern "C-unwind" fn cond_destroy(condition: usize, pc: usize) -> i32 {
     if let Some(me) = state::enter() {
+        objects::about_to_destroy(me, condition, pc);
         uses(condition, pc);
         objects::destroyed(me, condition, "condition", None, pc);
         state::leave(me);

@@ -3,13 +3,13 @@
 //! Only `close` and the calls of [`crate::blocking`] are seen. A descriptor that is used after somebody else has closed it,
 //! and that means another file by then, is not told.
 
-use crate::log::{fault, note};
-use crate::objects::fault_told;
+use crate::log::{self, fault, note};
+use crate::objects::{self, fault_told};
 use crate::state::{self, Life, Thread};
-use crate::{record, sched, sys};
+use crate::{channels, record, sched, sys};
 
 /// Descriptors from here on are not looked at.
-const MOST: usize = 4096;
+const MOST: usize = log::DESCRIPTORS_EACH as usize;
 /// Who closed each last, plus one. Only the holder of the token comes here.
 static mut CLOSED: [u32; MOST] = [0; MOST];
 const F_GETFD: usize = 1;
@@ -21,10 +21,28 @@ fn takes_descriptor(call: &str) -> bool {
     !others.contains(&call) && !streams.contains(&call)
 }
 
+/// How often each was closed: the next file behind the same number is another one.
+static mut CLOSES: [u32; MOST] = [0; MOST];
+
+/// What a descriptor is to the trace, if it leads to a pipe, a socket or the like of the program's own: something that a use
+/// reads, and that closing destroys.
+fn object(descriptor: usize) -> Option<usize> {
+    // SAFETY: the holder of the token.
+    let closes = || unsafe { CLOSES[descriptor] } as usize;
+    (descriptor < MOST && channels::of(descriptor).is_some())
+        .then(|| log::DESCRIPTORS as usize + (closes() * MOST + descriptor))
+}
+
 /// Before a call that may block.
 #[inline(always)]
-pub fn begins(me: &mut Thread, call: &str, first: usize) {
+pub fn begins(me: &mut Thread, call: &str, first: usize, pc: usize) {
     me.descriptor = if takes_descriptor(call) { first.wrapping_add(1) } else { 0 };
+    if takes_descriptor(call)
+        && call != "close"
+        && let Some(object) = object(first)
+    {
+        objects::about_to_use(me, object, pc);
+    }
 }
 
 /// After it.
@@ -53,6 +71,12 @@ fn failed(me: &Thread, descriptor: usize, pc: usize) {
 /// Before a descriptor is closed.
 pub fn closing(descriptor: usize, pc: usize) {
     let Some(me) = state::enter() else { return };
+    if let Some(object) = object(descriptor) {
+        objects::about_to_destroy(me, object, pc);
+        record::numbers(note::DESTROY, &[object as u64, pc as u64]);
+        // SAFETY: the holder of the token.
+        unsafe { CLOSES[descriptor] += 1 };
+    }
     // SAFETY: the holder of the token looks at threads that are away.
     let mut living = unsafe { (*sched::peek()).living() };
     let user = living.find(|one| one.life == Life::Away && one.descriptor == descriptor.wrapping_add(1));

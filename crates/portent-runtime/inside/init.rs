@@ -166,6 +166,31 @@ pub fn modules() {
     unsafe { crate::real::dl_iterate_phdr(note_module as *const () as *mut _, std::ptr::null_mut()) };
 }
 
+/// Where modules are mapped. What is beyond has objects that end, or is taken for that.
+static mut MAPPED: [(usize, usize); 64] = [(0, 0); 64];
+static mut MAPPED_COUNT: usize = 0;
+
+/// # Safety
+/// By the holder of the token, or before there are threads.
+unsafe fn remember(low: u64, high: u64) {
+    let range = (low as usize, high as usize);
+    // SAFETY: as the caller says.
+    unsafe {
+        let mapped = &mut *&raw mut MAPPED;
+        if MAPPED_COUNT < mapped.len() && !mapped[..MAPPED_COUNT].contains(&range) {
+            mapped[MAPPED_COUNT] = range;
+            MAPPED_COUNT += 1;
+        }
+    }
+}
+
+/// Whether an address lies in a module: what is there lives as long as the program.
+pub fn is_in_module(address: usize) -> bool {
+    // SAFETY: only the holder of the token comes here and changes it.
+    let mapped = unsafe { &(&*&raw const MAPPED)[..MAPPED_COUNT] };
+    mapped.iter().any(|&(low, high)| (low..high).contains(&address))
+}
+
 unsafe extern "C" fn note_module(module: *const Module, _size: usize, _data: *mut u8) -> i32 {
     // SAFETY: the loader passes a module with its headers; ELF program headers are seven words: type and flags, offset,
     // address, physical address, size in the file, size in memory, alignment.
@@ -179,6 +204,7 @@ unsafe extern "C" fn note_module(module: *const Module, _size: usize, _data: *mu
                 high = high.max(module.bias as u64 + header[2] + header[5]);
             }
         }
+        remember(low, high);
         let mut size = record::text_size(module.name as usize, 4096) - 1;
         let mut name = module.name;
         let mut path = [0u8; 4096];

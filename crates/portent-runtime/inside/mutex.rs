@@ -137,6 +137,9 @@ pub fn lock_as(me: &mut Thread, op: u16, at: usize, deadline: Deadline, pc: usiz
 
 /// Unlocks; `op` is `rel`, or `rela` when it begins to wait on a condition.
 pub fn unlock_as(me: &mut Thread, op: u16, at: usize, pc: usize) -> i32 {
+    if op == op::RELEASE {
+        objects::about_to_use(me, at, pc);
+    }
     sched::before(me, state::plain(op, at, pc));
     uses(at, pc);
     // SAFETY: the program's mutex.
@@ -210,6 +213,7 @@ pub unsafe extern "C-unwind" fn unlock(at: usize, pc: usize) -> i32 {
 
 pub unsafe extern "C-unwind" fn destroy(at: usize, pc: usize) -> i32 {
     if let Some(me) = state::enter() {
+        objects::about_to_destroy(me, at, pc);
         uses(at, pc);
         let mutex = layout(at);
         let is_held = !is_destroyed(at) && mutex.lock & TID_BITS & !CEILING_BITS != 0;
@@ -222,6 +226,7 @@ pub unsafe extern "C-unwind" fn destroy(at: usize, pc: usize) -> i32 {
 
 pub unsafe extern "C-unwind" fn spin_destroy(at: usize, pc: usize) -> i32 {
     if let Some(me) = state::enter() {
+        objects::about_to_destroy(me, at, pc);
         objects::destroyed(me, at, "spin lock", (!spin_is_free(at)).then_some(0), pc);
         state::leave(me);
     }
@@ -255,6 +260,7 @@ pub unsafe extern "C-unwind" fn spin_trylock(at: usize, pc: usize) -> i32 {
 pub unsafe extern "C-unwind" fn spin_unlock(at: usize, pc: usize) -> i32 {
     // SAFETY: passed on.
     let Some(me) = state::enter() else { return unsafe { real::pthread_spin_unlock(at as Ptr) } };
+    objects::about_to_use(me, at, pc);
     sched::before(me, state::plain(op::RELEASE, at, pc));
     // SAFETY: the program's lock.
     let result = unsafe { real::pthread_spin_unlock(at as Ptr) };

@@ -5,9 +5,9 @@
 //! conditions; in the others a word that nothing uses is marked here. So an object that is made anew in the same place, by
 //! whatever means, is a new one. A spin lock has no room for a mark.
 
-use crate::log::{fault, note};
+use crate::log::{fault, note, op};
 use crate::state::{Life, Thread, Wait};
-use crate::{record, sched};
+use crate::{access, init, record, sched};
 use std::ops::Range;
 
 /// In place of something that nothing uses: the object was destroyed.
@@ -65,6 +65,14 @@ pub fn holder(tid: i32) -> u32 {
     found.map_or(0, |one| one.id + 1)
 }
 
+/// An object is about to be destroyed: a write of it, see [`about_to_use`].
+pub fn about_to_destroy(me: &mut Thread, at: usize, pc: usize) {
+    if !init::is_in_module(at) {
+        access::turn(me, op::WRITE, at, 1, pc);
+        record::access(me, op::WRITE, at, 1, None, pc);
+    }
+}
+
 /// An object is being destroyed, held by a thread (plus one; 0: nobody knows who) or waited for by whoever is. What the
 /// destroying thread holds itself keeps nobody waiting, and the C library says so.
 pub fn destroyed(me: &Thread, at: usize, what: &str, held: Option<u32>, pc: usize) {
@@ -74,6 +82,17 @@ pub fn destroyed(me: &Thread, at: usize, what: &str, held: Option<u32>, pc: usiz
         fault_told(fault::DESTROYED_IN_USE, at, pc, waiter + 1, &["destroyed while a thread waits for the ", what]);
     }
     record::numbers(note::DESTROY, &[at as u64, pc as u64]);
+}
+
+/// An object is about to be used. Where its memory can end before the program does, that is a read of it: what destroys or
+/// frees it writes it, so that the two are found to be in no order. To take a lock is none, as it is given back later.
+#[inline]
+pub fn about_to_use(me: &mut Thread, at: usize, pc: usize) {
+    if !init::is_in_module(at) {
+        access::turn(me, op::READ, at, 1, pc);
+        // The C library changes the object as it likes: its value means nothing.
+        record::access(me, op::READ, at, 1, None, pc);
+    }
 }
 
 /// An object that was destroyed is used.

@@ -313,20 +313,39 @@ pub unsafe extern "C-unwind" fn wait(status: *mut i32, pc: usize) -> i32 {
 
 /// Whether a thread of this process sleeps in the kernel, by its state in /proc.
 pub fn sleeps_in_kernel(tid: u32) -> bool {
-    let mut path = *b"/proc/self/task/0000000000/stat\0";
-    let mut digits = tid;
-    for at in (16..26).rev() {
-        path[at] = b'0' + (digits % 10) as u8;
-        digits /= 10;
-    }
-    // The kernel takes no leading zeroes.
-    let zeroes = path[16..26].iter().take_while(|&&digit| digit == b'0').count();
-    path.copy_within(16 + zeroes.., 16);
     let mut text = [0u8; 256];
-    let filled = sys::read_file(&path, &mut text);
-    let text = &text[..filled];
+    let text = about_thread(tid, b"/stat\0", &mut text);
     let after_name = text.iter().rposition(|&byte| byte == b')').map_or(0, |at| at + 2);
     matches!(text.get(after_name), Some(b'S' | b'D'))
+}
+
+/// Whether a thread of this process is blocked in a system call whose first argument is this descriptor (plus one), or in `poll`,
+/// as which waiting for it is done.
+pub fn is_blocked_on(tid: u32, descriptor: usize) -> bool {
+    let mut text = [0u8; 256];
+    // The call and its arguments, or "running".
+    let mut words = about_thread(tid, b"/syscall\0", &mut text).split(|&byte| byte == b' ');
+    let number = words.next().unwrap_or_default();
+    let first = words.next().and_then(|word| word.strip_prefix(b"0x"));
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or(0) as usize;
+    let value = first.map(|digits| digits.iter().fold(0, |so_far, byte| so_far << 4 | digit(byte)));
+    let on_it = number == b"7" || value.is_some_and(|value| value.wrapping_add(1) == descriptor);
+    number.first().is_some_and(u8::is_ascii_digit) && on_it
+}
+
+/// What /proc says of a thread.
+fn about_thread<'a>(tid: u32, file: &[u8], text: &'a mut [u8]) -> &'a [u8] {
+    const BEFORE: &[u8] = b"/proc/self/task/";
+    let mut path = [0u8; 40];
+    path[..BEFORE.len()].copy_from_slice(BEFORE);
+    // The kernel takes no leading zeroes.
+    let digits = tid.checked_ilog10().unwrap_or(0) as usize + 1;
+    for at in 0..digits {
+        path[BEFORE.len() + at] = b'0' + (tid / 10u32.pow((digits - 1 - at) as u32) % 10) as u8;
+    }
+    path[BEFORE.len() + digits..][..file.len()].copy_from_slice(file);
+    let filled = sys::read_file(&path, text);
+    &text[..filled]
 }
 
 /// The mapping that an address lies in, from /proc/self/maps.

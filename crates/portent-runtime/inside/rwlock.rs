@@ -192,6 +192,7 @@ pub unsafe extern "C-unwind" fn unlock(at: usize, pc: usize) -> i32 {
     // SAFETY: passed on.
     let Some(me) = state::enter() else { return unsafe { real::pthread_rwlock_unlock(at as Ptr) } };
     let op = if layout(at).writer == me.tid as i32 { op::RELEASE } else { op::RELEASE_SHARED };
+    objects::about_to_use(me, at, pc);
     sched::before(me, state::plain(op, at, pc));
     uses(at, pc);
     // SAFETY: the program's lock.
@@ -205,6 +206,7 @@ pub unsafe extern "C-unwind" fn unlock(at: usize, pc: usize) -> i32 {
 
 pub unsafe extern "C-unwind" fn destroy(at: usize, pc: usize) -> i32 {
     if let Some(me) = state::enter() {
+        objects::about_to_destroy(me, at, pc);
         uses(at, pc);
         let lock = layout(at);
         let held = match lock.writer {

@@ -18,7 +18,7 @@ mod follow;
 use crate::log::{note, op};
 use crate::plan::policy;
 use crate::state::{Life, Pending, Thread, UnreadWrite, Wait, thread};
-use crate::{answers, condition, once, process, record, semaphore, signals, sys};
+use crate::{answers, channels, condition, once, process, record, semaphore, signals, sys};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 /// Events before the scheduler looks again whether somebody else should run, where the policy prefers to stay: a thread
@@ -76,6 +76,8 @@ pub struct Scheduler {
     pub exiting: bool,
     /// Whoever is away has been so for long.
     impatient: bool,
+    /// Who is about to enter the kernel; id + 1.
+    departing: u32,
     /// For PCT: priorities are handed out downwards from here when a thread is put behind all others.
     lowest: u64,
     pub pid: u32,
@@ -113,6 +115,7 @@ static mut SCHEDULER: Scheduler = Scheduler {
     watched_since: 0,
     exiting: false,
     impatient: false,
+    departing: 0,
     lowest: u64::MAX / 2,
     pid: 0,
 };
@@ -230,6 +233,7 @@ pub fn go_away(me: &mut Thread, pc: usize) {
         me.pending = Pending { op: op::RESUME, pc, ..Pending::default() };
         let mut scheduler = lock();
         me.life = Life::Away;
+        scheduler.departing = me.id + 1;
         scheduler.away += 1;
         me.publish();
         hand_over(scheduler, u32::MAX);
@@ -284,7 +288,7 @@ pub fn yield_turn(me: &mut Thread) {
 /// would often find it taken.
 fn hand_over(mut scheduler: Locked, asking: u32) {
     let next = scheduler.choose(asking);
-    scheduler.impatient = false;
+    (scheduler.impatient, scheduler.departing) = (false, 0);
     let Some(next) = next else {
         scheduler.holder = 0;
         return;
@@ -524,7 +528,7 @@ impl Scheduler {
         {
             return Some(next);
         }
-        if self.away > 0 || self.waits_for_signals() {
+        if (self.away > 0 && !self.all_wait_for_each_other()) || self.waits_for_signals() {
             return None;
         }
         if self.first == 0 {
@@ -546,6 +550,19 @@ impl Scheduler {
             self.watched_since = now;
         }
         now - self.watched_since
+    }
+
+    /// Whether whoever is away waits for other threads of this process, all of which wait here.
+    fn all_wait_for_each_other(&self) -> bool {
+        let mut away = self.living().filter(|one| one.life == Life::Away);
+        !signals::has_handlers() && away.all(|one| self.is_stuck(one))
+    }
+
+    /// Whether a thread that is away waits for what only threads that wait here could do.
+    fn is_stuck(&self, one: &Thread) -> bool {
+        // What it waits for must still be missing after it began to wait: otherwise it may just not have come back yet.
+        let waits = self.departing == one.id + 1 || process::is_blocked_on(one.tid, one.descriptor);
+        waits && channels::is_stuck(one.descriptor)
     }
 
     /// Whether a signal from outside may still change things: for a while, if the program handles any.

@@ -141,6 +141,7 @@ fn pass(me: &mut Thread, at: usize, deadline: Deadline, pc: usize) -> i32 {
         record::plain(me, if result == 0 { op::SEMAPHORE_WAIT } else { op::SEMAPHORE_BUSY }, at, pc);
         return result;
     }
+    objects::about_to_use(me, at, pc);
     let wait = Wait::Semaphore(at);
     sched::before(
         me,
@@ -192,6 +193,7 @@ fn forget(at: usize) {
 
 pub unsafe extern "C-unwind" fn sem_destroy(at: usize, pc: usize) -> i32 {
     if let Some(me) = state::enter() {
+        objects::about_to_destroy(me, at, pc);
         uses(at, pc);
         objects::destroyed(me, at, "semaphore", None, pc);
         if !is_shared(at) {
@@ -242,6 +244,7 @@ pub unsafe extern "C-unwind" fn sem_trywait(at: usize, pc: usize) -> i32 {
     // SAFETY: passed on.
     let Some(me) = state::enter() else { return unsafe { real::sem_trywait(at as Ptr) } };
     introduce(me, at, pc);
+    objects::about_to_use(me, at, pc);
     sched::before(me, state::plain(op::SEMAPHORE_WAIT, at, pc));
     uses(at, pc);
     // SAFETY: the program's semaphore.
@@ -255,6 +258,7 @@ pub unsafe extern "C-unwind" fn sem_post(at: usize, pc: usize) -> i32 {
     // SAFETY: passed on.
     let Some(me) = state::enter() else { return unsafe { real::sem_post(at as Ptr) } };
     introduce(me, at, pc);
+    objects::about_to_use(me, at, pc);
     sched::before(me, state::plain(op::POST, at, pc));
     uses(at, pc);
     record::plain(me, op::POST, at, pc);
@@ -281,6 +285,7 @@ pub unsafe extern "C-unwind" fn barrier_init(at: usize, attributes: Ptr, count: 
 
 pub unsafe extern "C-unwind" fn barrier_destroy(at: usize, pc: usize) -> i32 {
     if let Some(me) = state::enter() {
+        objects::about_to_destroy(me, at, pc);
         if BARRIER_MARK.is_set(at) {
             objects::used_after(at, "barrier", pc);
         }
@@ -322,6 +327,7 @@ pub unsafe extern "C-unwind" fn barrier_wait(at: usize, pc: usize) -> i32 {
         // SAFETY: the program's barrier.
         barrier(at)[NEEDED] = u64::from(unsafe { *((at + 8) as *const u32) });
     }
+    objects::about_to_use(me, at, pc);
     sched::before(me, state::plain(op::ARRIVE, at, pc));
     if is_destroyed || BARRIER_MARK.is_set(at) {
         objects::used_after(at, "barrier", pc);

@@ -26,12 +26,14 @@ pub const SYS_GETTID: i64 = 186;
 pub const SYS_FUTEX: i64 = 202;
 pub const SYS_CLOCK_GETTIME: i64 = 228;
 pub const SYS_TGKILL: i64 = 234;
+pub const SYS_WAITID: i64 = 247;
 pub const SYS_FALLOCATE: i64 = 285;
 pub const SYS_GETRANDOM: i64 = 318;
 pub const SYS_MEMBARRIER: i64 = 324;
 
 pub const EINTR: i32 = 4;
 pub const EBADF: i32 = 9;
+pub const ECHILD: i32 = 10;
 pub const EAGAIN: i32 = 11;
 pub const ENOMEM: i32 = 12;
 pub const EFAULT: i32 = 14;
@@ -92,6 +94,16 @@ pub fn futex_wait(word: *const u32, expected: u32, nanos: i64) -> i32 {
 pub fn futex_wake(word: *const u32) {
     // SAFETY: FUTEX_WAKE | PRIVATE touches nothing.
     unsafe { call3(SYS_FUTEX, word as usize, 129, 1) };
+}
+
+/// Whether this process has children, running or not waited for.
+pub fn has_children() -> bool {
+    const ALL: usize = 0;
+    const EXITED_NO_HANG_NO_WAIT: usize = 4 | 1 | 0x0100_0000;
+    let mut info = [0u64; 16];
+    // SAFETY: the kernel fills `info`; nothing is waited for.
+    let result = unsafe { call(SYS_WAITID, ALL, 0, info.as_mut_ptr() as usize, EXITED_NO_HANG_NO_WAIT, 0, 0) };
+    result != -(ECHILD as isize)
 }
 
 pub fn gettid() -> u32 {

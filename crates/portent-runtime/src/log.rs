@@ -31,6 +31,12 @@
 //! **Whatever happens, the recording is whole up to its last record.** Unwritten space is zero, no header is zero, and a
 //! header is written after the rest of its record: the stream ends at the first header that is zero.
 
+/// Descriptors are objects too: the number of a descriptor, plus [`DESCRIPTORS_EACH`] for each time it was closed, counted from
+/// here, where no memory can be.
+pub const DESCRIPTORS: u64 = 0xFD00_0000_0000_0000;
+/// So many descriptors are told apart.
+pub const DESCRIPTORS_EACH: u64 = 4096;
+
 /// First bytes of a recording.
 pub const MAGIC: [u8; 8] = *b"PORTLOG3";
 /// Where the thread table begins.

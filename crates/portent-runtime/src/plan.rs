@@ -17,6 +17,8 @@ pub mod policy {
     pub const ROUND_ROBIN: u64 = 1;
     pub const RANDOM: u64 = 2;
     pub const PCT: u64 = 3;
+    /// Threads have priorities, by chance; who runs goes on as long as it can.
+    pub const PRIORITY: u64 = 4;
 }
 
 /// What to look for when the steps are done.

@@ -50,6 +50,15 @@ pub enum UpdateOrder {
     SeqCst,
 }
 
+/// What is no more after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// Memory that is given back.
+    Memory,
+    /// A lock, a condition or the like.
+    Object,
+}
+
 /// Exclusive or shared holding of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mode {

@@ -158,6 +158,8 @@ simple_ops! {
     Return = 36, Function, "ret";
     /// `free(x)`: gives memory back. A write of it after which nobody may use it.
     Free = 37, Variable, "free";
+    /// `destroy(x)`: ends a lock, a condition or the like. A write of it after which nobody may use it.
+    Destroy = 38, Variable, "destroy";
 }
 
 impl InputOp {
@@ -168,7 +170,7 @@ impl InputOp {
     /// Whether the operation is a memory access.
     #[inline]
     pub fn is_access(self) -> bool {
-        u32::from(self.code()) < ACCESS_CODES || self == InputOp::Free
+        u32::from(self.code()) < ACCESS_CODES || matches!(self, InputOp::Free | InputOp::Destroy)
     }
     /// Whether a thread that does it makes way for others on purpose: it waits for something that is no lock, or starts a thread.
     pub fn gives_way(self) -> bool {
@@ -330,12 +332,13 @@ impl InputBatch {
         self.value.push(event.value.unwrap_or(0));
         self.loc.push(event.loc);
     }
-    /// Says what the `i`-th event really does: what was recorded as a plain write turns out to free.
-    pub fn frees(&mut self, i: usize) {
+    /// Says what the `i`-th event really does: what was recorded as a plain write turns out to free, or to destroy.
+    pub fn ends(&mut self, i: usize, op: InputOp) {
+        debug_assert!(matches!(op, InputOp::Free | InputOp::Destroy));
         let write = u32::from(InputOp::Write(WriteOrder::Plain).code());
         if let Some(meta) = self.meta.get_mut(i).filter(|meta| **meta & (HAS_VALUE - 1) == write) {
             // Nobody may read what it leaves behind, and a value would be the first bytes of it.
-            *meta = *meta & !(HAS_VALUE | (HAS_VALUE - 1)) | u32::from(InputOp::Free.code());
+            *meta = *meta & !(HAS_VALUE | (HAS_VALUE - 1)) | u32::from(op.code());
         }
     }
     /// Appends an event that was made in these calls.

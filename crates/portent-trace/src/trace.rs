@@ -5,7 +5,7 @@
 //! fork, an inner acquire, a wide access). Call stacks, where the trace has them, cost 4 bytes per input event.
 
 use crate::error::{Problem, TraceError};
-use crate::event::{Event, Meaning, Op};
+use crate::event::{Ending, Event, Meaning, Op};
 use crate::ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, StackId, ThreadId, TokenId, VarId};
 use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{FunctionBlocks, Layout, Lowering};
@@ -181,8 +181,8 @@ pub struct Batch {
     pub(crate) skipped: Vec<(u32, ThreadId)>,
     /// What the tokens that first occur in this batch stand for.
     pub(crate) meanings: Vec<Meaning>,
-    /// Input events that free memory, ascending.
-    pub(crate) frees: Vec<u32>,
+    /// Input events after which something is no more, ascending.
+    pub(crate) endings: Vec<(u32, Ending)>,
 }
 
 impl Batch {
@@ -194,7 +194,7 @@ impl Batch {
         self.corrections.clear();
         self.skipped.clear();
         self.meanings.clear();
-        self.frees.clear();
+        self.endings.clear();
     }
     /// Appends an event, which came from input event `origin`.
     #[inline]
@@ -316,7 +316,7 @@ impl Trace {
     /// A trace of the same names with other events, of which the last `added` came from no input event.
     pub(crate) fn rewritten(&self, mut batch: Batch, added: u64, symbols: Symbols) -> Trace {
         batch.meanings.clone_from(&self.batch.meanings);
-        batch.frees.clone_from(&self.batch.frees);
+        batch.endings.clone_from(&self.batch.endings);
         let (names, layout) = (self.names.clone(), self.layout.clone());
         let mut trace = Self::assemble(batch, names, layout, self.inputs + added, self.tokens);
         trace.symbols = Some(Box::new(symbols));
@@ -372,9 +372,13 @@ impl Trace {
         }
     }
 
-    /// Whether an event frees the memory that it writes.
-    pub fn frees(&self, id: EventId) -> bool {
-        !self.batch.frees.is_empty() && self.batch.frees.binary_search(&self.input_index(id)).is_ok()
+    /// What an event ends, if it does: nobody may use it afterwards.
+    pub fn ends(&self, id: EventId) -> Option<Ending> {
+        let endings = &self.batch.endings;
+        if endings.is_empty() {
+            return None;
+        }
+        endings.binary_search_by_key(&self.input_index(id), |ending| ending.0).ok().map(|at| endings[at].1)
     }
     /// Whether somebody said that a block is atomic: it is marked, or a function that was chosen. Otherwise it is a function,
     /// taken for a block because most are meant to be.

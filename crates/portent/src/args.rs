@@ -461,6 +461,8 @@ pub(crate) enum PolicyName {
     Random,
     /// Random priorities that change at a few random points
     Pct,
+    /// Random priorities that count whenever somebody has to wait
+    Priority,
 }
 
 /// What is reported, and where it is written.

@@ -23,8 +23,6 @@ pub(super) enum Novelty {
     Behaviour,
     /// It only reads from where it did not read before.
     Reads,
-    /// It does and reads nothing new, but not in this combination.
-    Order,
     /// Nothing.
     None,
 }
@@ -56,21 +54,18 @@ impl Choice {
 impl History {
     /// From now on, nothing that this run does is new.
     pub(super) fn runs_like(&mut self, run: &Run) {
-        let Behaviour { does, reads, histories } = run.behaviour();
+        let Behaviour { does, reads } = run.behaviour();
         self.known.does.extend(does);
         self.known.reads.extend(reads);
-        self.known.histories.extend(histories);
     }
 
     /// What a run does that no run before it did.
     pub(super) fn novelty(&self, run: &Run) -> Novelty {
-        let Behaviour { does, reads, histories } = run.behaviour();
+        let Behaviour { does, reads } = run.behaviour();
         if !does.is_subset(&self.known.does) {
             Novelty::Behaviour
         } else if !reads.is_subset(&self.known.reads) {
             Novelty::Reads
-        } else if !histories.is_subset(&self.known.histories) {
-            Novelty::Order
         } else {
             Novelty::None
         }

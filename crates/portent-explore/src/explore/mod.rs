@@ -13,10 +13,12 @@
 //! replay shows it.
 
 mod cases;
+mod confirm;
 mod decisive;
 mod event;
 mod history;
 mod neighbours;
+mod outcomes;
 mod printed;
 mod settle;
 
@@ -25,11 +27,11 @@ pub use event::{Answer, Event, Examined, Exploration, Observer, Replayed, RunId,
 use crate::error::Error;
 use crate::program::{Plan, Policy, Program};
 use crate::properties::{self, Properties, Request};
-use crate::replay::{self, Replay, Script};
 use crate::run::Run;
-use crate::schedule::{Schedule, ScheduleGoal};
+use crate::schedule::Schedule;
 use cases::Cases;
 use history::{History, Novelty};
+use outcomes::Outcomes;
 use portent_order::Model;
 use portent_predict::{BugKind, Control, Finding, Prediction};
 use portent_trace::{FunctionBlocks, InputEvent, Trace};
@@ -93,6 +95,10 @@ impl Options {
     const WAITING: usize = 48;
     /// Runs with more events are not worth it.
     const WANDERERS: usize = 100_000;
+    /// Other instances of a finding that are replayed where the first does not show it,
+    const INSTANCES: usize = 3;
+    /// and how long they may be looked for.
+    const ASKING: Duration = Duration::from_millis(500);
     /// Replays with new behaviour that each examined run and model may add to the next round.
     const NEW_RUNS: usize = 8;
 }
@@ -142,6 +148,9 @@ pub fn explore(
         confirmed: HashSet::new(),
         cases: Cases::default(),
         waiting: [VecDeque::new(), VecDeque::new()],
+        observations: options.neighbours * 3 / 2,
+        subjects: Vec::new(),
+        outcomes: Outcomes::default(),
         tries: options.neighbours * Options::TRIES,
         recorded: Duration::ZERO,
         hangs: 0,
@@ -179,6 +188,12 @@ struct Subject {
     trace: Arc<Trace>,
 }
 
+impl AsRef<Trace> for Subject {
+    fn as_ref(&self) -> &Trace {
+        &self.trace
+    }
+}
+
 struct Explorer<'a> {
     program: &'a dyn Program,
     options: &'a Options,
@@ -195,6 +210,12 @@ struct Explorer<'a> {
     /// Runs in which somebody read what nobody had read before, and those in which a thread did and read all as never before:
     /// their neighbours are worth a try, in this order.
     waiting: [VecDeque<(Run, usize)>; 2],
+    /// Runs that were examined, until it is asked what else their reads could see.
+    subjects: Vec<Arc<Subject>>,
+    /// What reads have seen, and what they could see.
+    outcomes: Outcomes<Subject>,
+    /// Findings that are no alarm and may still be replayed, where they need not all be.
+    observations: usize,
     /// Tries that are left.
     tries: usize,
     /// How long the longest recorded run took.
@@ -214,12 +235,14 @@ impl Explorer<'_> {
         for round in 1..=self.options.rounds {
             let mut next = Vec::new();
             for subject in subjects {
+                self.outcomes.visit(&subject.run);
+                self.subjects.push(Arc::clone(&subject));
                 let explore = round < self.options.rounds;
                 next.extend(self.examine(&subject, explore, Depth::Whole)?);
                 if round == 1 {
                     next.extend(self.at_random(&subject, explore)?);
+                    next.extend(self.neighbours(&subject, explore)?);
                 }
-                next.extend(self.neighbours(&subject, explore, self.options.neighbours)?);
             }
             self.observer.see(Event::RoundDone { round, new: next.len() });
             if next.is_empty() {
@@ -232,25 +255,39 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// Goes on from runs that did nothing new but read something new, as far as the number of tries allows: only what is harm
-    /// by itself is looked for there.
+    /// Makes reads see what they have not seen yet, as far as the number of tries allows: only what is harm by itself is looked for
+    /// in runs that come of it.
     fn wander(&mut self) -> Result<(), Error> {
+        let mut beside: VecDeque<Arc<Subject>> = std::mem::take(&mut self.subjects).into();
+        for subject in &beside {
+            self.outcomes.ask(subject, &subject.run);
+        }
+        // Neighbours of the recorded runs have been tried.
+        beside.retain(|subject| subject.id.round > 1);
         for number in 1.. {
-            let Some((run, from)) = self.waiting.iter_mut().find_map(VecDeque::pop_front) else { break };
             if self.tries == 0 || self.out_of_time() {
                 break;
             }
-            let subject = self.subject(RunId { round: self.options.rounds + 1, number }, run, from)?;
-            self.examine(&subject, false, Depth::HarmOnly)?;
-            self.neighbours(&subject, false, self.options.neighbours)?;
+            if let Some((run, from)) = self.waiting.iter_mut().find_map(VecDeque::pop_front) {
+                let subject = self.subject(RunId { round: self.options.rounds + 1, number }, run, from)?;
+                self.examine(&subject, false, Depth::HarmOnly)?;
+                self.outcomes.ask(&subject, &subject.run);
+                beside.push_back(subject);
+            } else if let Some((subject, schedule)) = self.outcomes.next() {
+                self.try_all(&subject, false, vec![(schedule, Policy::Stay, 0)])?;
+            } else if let Some(subject) = beside.pop_front() {
+                self.neighbours(&subject, false)?;
+            } else {
+                break;
+            }
         }
         Ok(())
     }
 
     /// A run that may be worth going on from: one that did something new is for the next round, if that is wanted.
     fn consider(&mut self, run: Run, like: &Run, new: &mut Vec<(Run, usize)>, most: usize) {
-        let novelty = self.history.novelty(&run);
-        if novelty == Novelty::None {
+        let (novelty, has_new_past) = (self.history.novelty(&run), self.outcomes.visit(&run));
+        if novelty == Novelty::None && !has_new_past {
             return;
         }
         // Neighbours of what it shares with the other run are tried there.
@@ -261,7 +298,7 @@ impl Explorer<'_> {
             new.push((run, from));
             return;
         }
-        let waiting = &mut self.waiting[usize::from(novelty == Novelty::Order)];
+        let waiting = &mut self.waiting[usize::from(novelty == Novelty::None)];
         if waiting.len() < Options::WAITING && run.events.len() < Options::WANDERERS {
             self.history.runs_like(&run);
             waiting.push_back((run, from));
@@ -315,12 +352,16 @@ impl Explorer<'_> {
     /// Runs in which chance decides who goes on; those that did something new, if those are wanted.
     fn at_random(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<(Run, usize)>, Error> {
         let total = (self.options.neighbours / 2).min(self.tries) as u64;
-        self.try_all(subject, explore, (1..=total).map(|seed| (Schedule::default(), Policy::Random, seed)).collect())
+        // Some bugs need switches in the middle of things, others just the wrong order of those who have to wait.
+        let policy = |number: u64| if number.is_multiple_of(2) { Policy::Priority } else { Policy::Random };
+        let ways = (0..total).map(|number| (Schedule::default(), policy(number), 1 + number / 2));
+        self.try_all(subject, explore, ways.collect())
     }
 
     /// Runs that are next to one that was examined; those that did something new, if those are wanted.
-    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool, most: usize) -> Result<Vec<(Run, usize)>, Error> {
-        let schedules = neighbours::neighbours(&subject.run, subject.from, most.min(self.tries));
+    fn neighbours(&mut self, subject: &Arc<Subject>, explore: bool) -> Result<Vec<(Run, usize)>, Error> {
+        let most = self.options.neighbours.min(self.tries);
+        let schedules = neighbours::neighbours(&subject.run, subject.from, most);
         self.try_all(subject, explore, schedules.into_iter().map(|schedule| (schedule, Policy::Stay, 0)).collect())
     }
 
@@ -394,7 +435,7 @@ impl Explorer<'_> {
             if subject.id.round > 1 {
                 prediction.findings.retain(|finding| !self.history.is_reverse(&subject.trace, finding));
             }
-            let replays = self.replay(subject, &prediction, must_show, explore, &mut new)?;
+            let replays = self.replay(subject, &mut prediction, must_show, explore, &mut new)?;
             self.observer.see(Event::Replayed { run: subject.id, model });
             let is_shown = |finding: &Finding| replays.get(&finding.id).is_some_and(|told| told.hits > 0);
             if must_show {
@@ -452,113 +493,11 @@ impl Explorer<'_> {
         self.observer.see(Event::Predicted { run, model, prediction: &prediction });
         Ok(prediction)
     }
-
-    /// Replays every finding: what was seen, by its id. Replays that did something new go to `new`.
-    fn replay(
-        &mut self,
-        subject: &Arc<Subject>,
-        prediction: &Prediction,
-        optimistic: bool,
-        explore: bool,
-        new: &mut Vec<(Run, usize)>,
-    ) -> Result<BTreeMap<String, Replayed>, Error> {
-        let (run, total) = (subject.id, prediction.findings.len() as u64);
-        let most = new.len() + if explore { Options::NEW_RUNS } else { 0 };
-        let mut told = BTreeMap::new();
-        for (done, finding) in (0..).zip(&prediction.findings) {
-            self.observer.see(Event::Replaying { run, done, total });
-            if finding.witness.is_none() || self.options.times == 0 || self.confirmed.contains(&finding.id) {
-                continue;
-            }
-            // A program that hangs whatever is tried is told as that.
-            if self.out_of_time() || self.hangs > 2 * Options::HANGS {
-                self.exploration.not_replayed += usize::from(!optimistic);
-                continue;
-            }
-            let replayed =
-                self.replay_one(subject, finding, |explorer, run| explorer.consider(run, &subject.run, new, most))?;
-            told.insert(finding.id.clone(), replayed);
-        }
-        Ok(told)
-    }
-
-    /// Replays a finding until it has been seen as often as wanted.
-    ///
-    /// A schedule is followed in the same way every time, so that what was not seen will not be seen by trying the same again,
-    /// and what was seen is made sure of. What differs from run to run is how the program goes on when the schedule is done:
-    /// which of two racing threads goes first, and who runs then.
-    fn replay_one(
-        &mut self,
-        subject: &Arc<Subject>,
-        finding: &Finding,
-        mut ran: impl FnMut(&mut Self, Run),
-    ) -> Result<Replayed, Error> {
-        let (schedule, wanted) = replay::Finding::of(&subject.trace, finding).script(&subject.run)?;
-        let mut replayed = Replayed::default();
-        // What is no alarm need not be shown more than once.
-        let harm = matches!(
-            finding.kind(),
-            BugKind::Race | BugKind::Deadlock | BugKind::LostUpdate | BugKind::Property | BugKind::Failure
-        );
-        let times =
-            if harm || !self.options.quick_observations { self.options.times } else { self.options.times.min(1) };
-        for (policy, seed, swapped) in continuations(&schedule, self.options.times) {
-            if replayed.runs > 0 && self.out_of_time() {
-                break;
-            }
-            // The very same once more.
-            if replayed.runs == 1 && replayed.hits == 0 && policy == Policy::Stay && !swapped {
-                continue;
-            }
-            let mut schedule = schedule.clone();
-            if let (ScheduleGoal::Race([a, b]), true) = (&schedule.goal, swapped) {
-                schedule.goal = ScheduleGoal::Race([*b, *a]);
-            }
-            let script = Script {
-                program: self.program,
-                original: &subject.run,
-                schedule,
-                wanted: wanted.clone(),
-                policy,
-                seed,
-                limit: Some(self.limit()),
-                silent: true,
-            };
-            let replay = script.run()?;
-            self.exploration.runs += 1;
-            self.observer.see(Event::ReplaySeen { run: subject.id, finding, replay: &replay });
-            self.watch(&replay.run, subject, false);
-            replayed.add(&replay);
-            if replay.hit && self.confirmed.insert(finding.id.clone()) {
-                self.observer.see(Event::Confirmed { run: subject.id, finding });
-            }
-            // Whatever comes after a schedule cannot mend that it was not followed.
-            let left = !replay.hit && replay.diverged.is_some();
-            ran(self, replay.run);
-            if left || replayed.hits >= times {
-                break;
-            }
-        }
-        if replayed.hits > 0 {
-            // One that was seen has nothing to explain.
-            replayed.diverged = None;
-        }
-        Ok(replayed)
-    }
 }
 
 /// How long one run may take that begins now.
 fn limit(timeout: Duration, deadline: Instant) -> Duration {
     timeout.min(deadline.saturating_duration_since(Instant::now()) + Duration::from_secs(1))
-}
-
-/// How a program can go on when a schedule is done: policy, seed, and whether the second of two racing threads goes first.
-fn continuations(schedule: &Schedule, times: u32) -> Vec<(Policy, u64, bool)> {
-    let is_race = matches!(schedule.goal, ScheduleGoal::Race(_));
-    let mut all = vec![(Policy::Stay, 0, false), (Policy::Stay, 0, is_race), (Policy::RoundRobin, 0, false)];
-    all.extend((1..).map(|seed| (Policy::Random, seed, false)).take(times.saturating_sub(3) as usize));
-    all.truncate(times.max(1) as usize);
-    all
 }
 
 /// Leaves out what was not shown, and properties of which that leaves nothing.
@@ -567,20 +506,4 @@ fn keep_only(prediction: &mut Prediction, is_shown: impl Fn(&Finding) -> bool) {
     let violated = prediction.findings.iter().filter_map(|finding| finding.bug.violated());
     let broken: HashSet<&str> = violated.map(|violated| &*violated.name).collect();
     prediction.properties.retain(|told| broken.contains(told.name.as_str()));
-}
-
-impl Replayed {
-    /// One more replay.
-    fn add(&mut self, replay: &Replay) {
-        self.runs += 1;
-        self.hits += u32::from(replay.hit);
-        if replay.hit && self.showed.is_none() {
-            let failed = replay.failed.iter().filter(|text| !replay.evidence.contains(text));
-            let said: Vec<_> = replay.evidence.iter().chain(failed).cloned().collect();
-            self.showed = (!said.is_empty()).then(|| said.join("; "));
-        }
-        if self.diverged.is_none() {
-            self.diverged.clone_from(&replay.diverged);
-        }
-    }
 }

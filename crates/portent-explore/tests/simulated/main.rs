@@ -388,3 +388,39 @@ fn runs_with_findings_are_kept_and_a_full_disk_ends_the_loop() {
     let refused = explore(&program, &options, &AtomicBool::new(false), &mut full).unwrap_err();
     assert_eq!((refused.to_string().as_str(), full.kept.len()), ("the disk is full", 1));
 }
+
+/// Each thread waits, so to speak, for what the other writes, and looks only once.
+const HANDSHAKE: &str = "thread
+  a = 1
+  $b = b
+  if $b == 1 {
+    a = 2
+    $b = b
+    if $b == 2 {
+      a = 3
+      $b = b
+      assert $b == 2
+    }
+  }
+thread
+  $a = a
+  if $a == 1 {
+    b = 1
+    $a = a
+    if $a == 2 {
+      b = 2
+      $a = a
+      if $a == 3 {
+        b = 3
+      }
+    }
+  }
+";
+
+#[test]
+fn what_needs_six_switches_is_reached_by_what_reads_could_see() {
+    let exploration = explored(HANDSHAKE, &Options { rounds: 1, ..options(&[BugKind::Race]) });
+    let failed: Vec<_> = exploration.failures.iter().flat_map(|found| &found.answers).collect();
+    assert!(!failed.is_empty(), "the assertion fails");
+    assert!(exploration.runs < 120, "{} runs", exploration.runs);
+}

@@ -52,7 +52,7 @@ impl Waiting {
             op::DEPART => format!("waits for the others at barrier {object}"),
             op::RECEIVE => format!("waits for something to be sent through {object}"),
             op::EXIT => "waits to end the process".to_owned(),
-            op::RESUME => "waits in the system".to_owned(),
+            op::RESUME => "waits in the system for what only another thread can send".to_owned(),
             _ => "waits".to_owned(),
         };
         let mut text = format!("{} {what} at {}", self.name, self.location);

@@ -8,8 +8,10 @@ use super::areas::{Area, Areas, Owner, When};
 use super::locals::{Calls, Holds, Locals};
 use super::pages::{KnownVariable, Pages};
 use crate::symbols::{HeapType, LocalPart, Module, Symbols};
-use portent_trace::{ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
+use portent_runtime::log;
+use portent_trace::{Apart, ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// A place where memory is allocated.
 #[derive(Debug)]
@@ -32,10 +34,18 @@ pub(super) struct Memory {
     calls: Vec<(u64, u64)>,
     call_of: FxHashMap<(u64, u64), u32>,
     /// What they make, by their number and how much of it.
-    types: FxHashMap<(u32, u64), HeapType>,
+    types: FxHashMap<(u32, u64), Rc<HeapType>>,
     /// Pages on which memory without an owner was accessed.
     unowned: FxHashSet<u64>,
     threads: usize,
+}
+
+/// What a descriptor is called, and which file behind its number it is, if an address stands for one.
+fn descriptor(address: u64) -> Option<(String, u32)> {
+    let number = address.checked_sub(log::DESCRIPTORS)?;
+    let closed = (number / log::DESCRIPTORS_EACH) as u32;
+    let again = if closed > 0 { closed.saturating_add(1) } else { 0 };
+    Some((format!("descriptor {}", number % log::DESCRIPTORS_EACH), again))
 }
 
 /// Accesses longer than this are never remembered, so none that begins further away can be wrong.
@@ -172,7 +182,14 @@ impl Memory {
                         (names.intern_memory(name, range, address)?, part.signed)
                     }
                     (None, _) => {
-                        let name = self.name(address, area);
+                        let descriptor = descriptor(address);
+                        let name = match &descriptor {
+                            Some((text, again)) => {
+                                let apart = Apart { again: *again, ..Apart::default() };
+                                ObjectName { apart, ..ObjectName::of(Object::Named(text)) }
+                            }
+                            None => self.name(address, area),
+                        };
                         (names.intern_memory(name, range, address)?, false)
                     }
                 };

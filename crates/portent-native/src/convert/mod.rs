@@ -104,10 +104,20 @@ pub fn convert(
                 index += 1;
             }
             Ok(Some(Record::Note(kind, payload))) => {
-                if kind == note::FREE && written == Some(numbers::<1>(payload)[0]) && !batch.is_empty() {
-                    batch.frees(batch.len() - 1);
+                let ends = match kind {
+                    note::FREE => Some(InputOp::Free),
+                    note::DESTROY => Some(InputOp::Destroy),
+                    _ => None,
+                };
+                let mut at = index;
+                if let Some(op) = ends.filter(|_| written == Some(numbers::<1>(payload)[0]))
+                    && let Some(last) = batch.len().checked_sub(1)
+                {
+                    batch.ends(last, op);
+                    // An object that cannot end before the program does is destroyed without an event.
+                    at -= u64::from(op == InputOp::Destroy);
                 }
-                converter.note(kind, payload, reader.thread() as u32, index);
+                converter.note(kind, payload, reader.thread() as u32, at);
             }
             Ok(None) => break,
             Err(damage) => {
@@ -226,7 +236,9 @@ impl Converter {
             None => {
                 let calls = Calls { open: &self.frames, positions: &self.positions };
                 let (known, freed) = self.memory.find(address, size, calls, &self.symbols, &mut self.names)?;
-                if let Some(area) = freed {
+                // The use of an object, which is told as that by what is done to it.
+                let is_object = size == 1 && event.value.is_none();
+                if let Some(area) = freed.filter(|_| !is_object) {
                     self.used_after_free(thread, index, event, area);
                 }
                 known

@@ -260,7 +260,10 @@ fn operations_have_the_codes_of_the_trace_format() {
     for (code, kind) in [(op::READ, "r"), (op::WRITE, "w"), (op::UPDATE, "u")] {
         assert_eq!(InputOp::from_code(code).map(InputOp::text), Some(kind));
     }
-    assert!(InputOp::all().all(|op| op == InputOp::Free || op.is_access() == (op.code() < op::ACCESSES)));
+    assert!(
+        InputOp::all()
+            .all(|op| matches!(op, InputOp::Free | InputOp::Destroy) || op.is_access() == (op.code() < op::ACCESSES))
+    );
     for pending in [op::RESUME, op::EXIT, op::START] {
         assert_eq!(InputOp::from_code(pending), None);
     }

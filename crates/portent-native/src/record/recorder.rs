@@ -105,6 +105,7 @@ impl NativeProgram {
             Policy::RoundRobin => policy::ROUND_ROBIN,
             Policy::Random => policy::RANDOM,
             Policy::Pct => policy::PCT,
+            Policy::Priority => policy::PRIORITY,
         };
         if plan.policy != Policy::Stay {
             low.seed = plan.seed;

@@ -133,8 +133,13 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// What scheduling policies are called.
-const POLICIES: [(&str, u64); 4] =
-    [("stay", policy::STAY), ("rr", policy::ROUND_ROBIN), ("random", policy::RANDOM), ("pct", policy::PCT)];
+const POLICIES: [(&str, u64); 5] = [
+    ("stay", policy::STAY),
+    ("rr", policy::ROUND_ROBIN),
+    ("random", policy::RANDOM),
+    ("pct", policy::PCT),
+    ("priority", policy::PRIORITY),
+];
 
 impl Scheduling {
     /// The scheduling of a plan.

@@ -82,6 +82,15 @@ pub(super) struct Allocation<'a> {
     pub(super) size: u64,
 }
 
+/// How many of a type a block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    One,
+    /// As the elements of a vector, even if there is only one now.
+    Several,
+    AsFits,
+}
+
 /// Named types of a unit: where they are, how large, and their names with all scopes.
 pub(super) type TypeIndex = FxHashMap<String, Vec<(usize, u64, String)>>;
 
@@ -91,7 +100,9 @@ pub(super) fn heap_type(locals: &Locals, allocation: &Allocation<'_>) -> Option<
     if let Some(argument) = functions.iter().find_map(|function| allocated_by(function)) {
         let (held, at) = wrapped(argument);
         let shown = shown(held);
-        let known = [call, own].into_iter().find_map(|pc| by_name(locals, pc, held, size.checked_sub(at)?, &shown));
+        let count = if at == 0 { Count::Several } else { Count::One };
+        let known =
+            [call, own].into_iter().find_map(|pc| by_name(locals, pc, held, size.checked_sub(at)?, &shown, count));
         return Some(match known {
             Some(known) => HeapType { at, ..known },
             None => HeapType { name: shown, ..HeapType::of_size(size) },
@@ -103,7 +114,7 @@ pub(super) fn heap_type(locals: &Locals, allocation: &Allocation<'_>) -> Option<
     if functions.iter().any(|function| function.contains("std::thread::thread<")) {
         return Some(HeapType { name: "std::thread's function".into(), ..HeapType::of_size(size) });
     }
-    let named = types_in(line).into_iter().find_map(|name| by_name(locals, own, &name, size, &name));
+    let named = types_in(line).into_iter().find_map(|name| by_name(locals, own, &name, size, &name, Count::AsFits));
     named.or_else(|| by_variable(locals, own, assigned(line)?, size))
 }
 
@@ -219,7 +230,7 @@ fn fits(size: u64, of_type: u64) -> bool {
 }
 
 /// What a block of so many bytes is, by the name of a type that the unit of `pc` knows.
-fn by_name(locals: &Locals, pc: u64, name: &str, size: u64, shown: &str) -> Option<HeapType> {
+fn by_name(locals: &Locals, pc: u64, name: &str, size: u64, shown: &str, count: Count) -> Option<HeapType> {
     let last = name.rsplit("::").next().unwrap_or(name);
     locals.with_unit(pc, |dwarf, units, number| {
         let index = locals.types(dwarf, &units[0].1, number);
@@ -228,7 +239,7 @@ fn by_name(locals: &Locals, pc: u64, name: &str, size: u64, shown: &str) -> Opti
         let whole = |entry: &&(usize, u64, String)| entry.2 == name || entry.2.ends_with(&format!("::{name}"));
         let candidates = || of_name.iter().filter(is_it);
         let &(offset, ..) = candidates().find(whole).or_else(|| candidates().next())?;
-        made_of(dwarf, units, AttributeValue::UnitRef(UnitOffset(offset)), size, Some(shown))
+        made_of(dwarf, units, AttributeValue::UnitRef(UnitOffset(offset)), size, Some(shown), count)
     })
 }
 
@@ -249,7 +260,7 @@ fn by_variable(locals: &Locals, pc: u64, name: &str, size: u64) -> Option<HeapTy
                 continue;
             }
             let pointee = pointee(unit, reader.own_or_origin_type(unit, entry)?)?;
-            return made_of(dwarf, units, pointee, size, None);
+            return made_of(dwarf, units, pointee, size, None, Count::AsFits);
         }
         None
     })
@@ -275,6 +286,7 @@ fn made_of<'a>(
     at: AttributeValue<Slice<'a>>,
     size: u64,
     shown: Option<&str>,
+    count: Count,
 ) -> Option<HeapType> {
     let mut reader = Reader::new(dwarf);
     let ty = reader.first_units_type(units, at)?;
@@ -283,7 +295,11 @@ fn made_of<'a>(
     if !fits(size, of_type) {
         return None;
     }
-    let several = size / of_type > 1 && size.is_multiple_of(of_type);
+    let several = match count {
+        Count::One => false,
+        Count::Several => true,
+        Count::AsFits => size / of_type > 1 && size.is_multiple_of(of_type),
+    };
     if several {
         name.push_str("[]");
     }

@@ -82,6 +82,8 @@ struct Image {
     locals: OnceCell<Option<Locals>>,
     /// Places that were looked up, by the address that the file gives, as told in one directory.
     places: RefCell<FxHashMap<u64, SourcePlace>>,
+    /// What calls allocate, by where they return to, where the program's own code goes on, and how much.
+    heap_types: RefCell<FxHashMap<(u64, u64, u64), Rc<HeapType>>>,
 }
 
 thread_local! {
@@ -93,7 +95,15 @@ impl Image {
     fn new(path: &str) -> Image {
         let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
         let (lines, globals, locals) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Image { path: path.into(), name: name.into(), lines, globals, locals, places: RefCell::default() }
+        Image {
+            path: path.into(),
+            name: name.into(),
+            lines,
+            globals,
+            locals,
+            places: RefCell::default(),
+            heap_types: RefCell::default(),
+        }
     }
     /// The image of a file as it is now, for places that are told relative to a directory.
     fn of(path: &str, directory: &Path) -> Rc<Image> {
@@ -273,7 +283,13 @@ impl Symbols {
     }
 
     /// What a call that returns to `pc` allocates for the program's own code, which goes on at `own`.
-    pub fn heap_type(&self, pc: u64, own: u64, size: u64) -> HeapType {
+    pub fn heap_type(&self, pc: u64, own: u64, size: u64) -> Rc<HeapType> {
+        let at = self.at(own.wrapping_sub(1));
+        let known = |loaded: &Loaded| (pc.wrapping_sub(loaded.bias), own.wrapping_sub(loaded.bias), size);
+        // What libraries allocate is allocated by the same call for many: only the program's own image knows for whom.
+        if let Some(found) = at.and_then(|at| at.image.heap_types.borrow().get(&known(at)).cloned()) {
+            return found;
+        }
         let found = || {
             let place = self.place(pc);
             let inlined = place.inlined.iter().map(|inlined| inlined.function.clone());
@@ -289,7 +305,11 @@ impl Symbols {
                 heap::Allocation { functions: &functions, line: &line, own: counted(own), call: counted(call), size };
             heap::heap_type(at.image.locals()?, &allocation)
         };
-        found().unwrap_or_else(|| HeapType::of_size(size))
+        let found = Rc::new(found().unwrap_or_else(|| HeapType::of_size(size)));
+        if let Some(at) = at {
+            at.image.heap_types.borrow_mut().insert(known(at), Rc::clone(&found));
+        }
+        found
     }
 
     /// The text of a line of the source, given as `file:line`.

@@ -23,7 +23,9 @@ pub(crate) fn name_findings(trace: &Trace, findings: &mut [Finding]) {
     for finding in findings {
         let mut texts: Vec<String> = finding.places().into_iter().map(|place| stable_text(trace, place)).collect();
         match finding.bug.form() {
-            Form::Race | Form::PossibleUseAfterFree | Form::PossibleDoubleFree => texts.sort(),
+            Form::Race | Form::PossibleUseAfterFree | Form::PossibleDoubleFree | Form::PossiblyDestroyedInUse => {
+                texts.sort()
+            }
             Form::Cycle => rotate_to_least(&mut texts),
             _ => {}
         }

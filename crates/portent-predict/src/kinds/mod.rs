@@ -66,6 +66,7 @@ impl Form {
         match self {
             Form::PossibleUseAfterFree => &race::USE_AFTER_FREE,
             Form::PossibleDoubleFree => &race::DOUBLE_FREE,
+            Form::PossiblyDestroyedInUse => &race::DESTROYED_IN_USE,
             Form::Race => &race::WORDS,
             Form::Cycle => &deadlock::CYCLE,
             Form::LostWakeup => &deadlock::LOST_WAKEUP,
@@ -244,6 +245,7 @@ impl Bug {
         match self {
             Bug::Race { frees: None, .. } => Form::Race,
             Bug::Race { frees: Some(Frees::Both), .. } => Form::PossibleDoubleFree,
+            Bug::Race { frees: Some(Frees::Destroys), .. } => Form::PossiblyDestroyedInUse,
             Bug::Race { .. } => Form::PossibleUseAfterFree,
             Bug::Deadlock(Deadlock::Cycle { .. }) => Form::Cycle,
             Bug::Deadlock(Deadlock::LostWakeup { .. }) => Form::LostWakeup,

@@ -4,7 +4,7 @@ use crate::asking::{Asker, Flags, Gathered, Key, Window};
 use crate::bug::{BugKind, Form, Place, Role, Severity, Words};
 use crate::facts::Facts;
 use portent_order::Goal;
-use portent_trace::{EventId, Op, Trace, VarId};
+use portent_trace::{Ending, EventId, Op, Trace, VarId};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -33,6 +33,15 @@ pub(super) const DOUBLE_FREE: Words = Words {
     severity: Severity::Error,
 };
 
+pub(super) const DESTROYED_IN_USE: Words = Words {
+    title: "possible use after destruction",
+    rule: "race-with-destruction",
+    identifier: "PossiblyDestroyedInUse",
+    meaning: "A thread can destroy a lock, a condition or the like, or close a descriptor, while another one uses it, or \
+              before: nothing orders the two.",
+    severity: Severity::Error,
+};
+
 /// Which side of a race frees the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frees {
@@ -42,15 +51,18 @@ pub enum Frees {
     Second,
     /// Both.
     Both,
+    /// One of them destroys an object.
+    Destroys,
 }
 
 /// Which of two accesses frees the memory, if one does.
 pub(crate) fn frees(trace: &Trace, first: EventId, second: EventId) -> Option<Frees> {
-    match (trace.frees(first), trace.frees(second)) {
-        (false, false) => None,
-        (true, false) => Some(Frees::First),
-        (false, true) => Some(Frees::Second),
-        (true, true) => Some(Frees::Both),
+    match (trace.ends(first), trace.ends(second)) {
+        (None, None) => None,
+        (Some(Ending::Object), _) | (_, Some(Ending::Object)) => Some(Frees::Destroys),
+        (Some(Ending::Memory), None) => Some(Frees::First),
+        (None, Some(Ending::Memory)) => Some(Frees::Second),
+        (Some(Ending::Memory), Some(Ending::Memory)) => Some(Frees::Both),
     }
 }
 

@@ -32,6 +32,18 @@ fn two_frees_are_a_possible_double_free() {
 }
 
 #[test]
+fn a_use_that_races_with_a_destruction_is_told_as_that() {
+    let found = races("T1|r(m)|a.c:9\nT2|destroy(m)|b.c:12\n");
+    assert_eq!(sides(&found), [(Form::PossiblyDestroyedInUse, Some(Frees::Destroys))]);
+    assert_eq!((found[0].bug.form().name(), found[0].kind().name()), ("destroyed_in_use", "race"));
+    // Given back before the other takes it, and destroys it: that is how it should be.
+    let ordered = "T1|acq(l)|1\nT1|r(m)|2\nT1|rel(l)|3\nT2|acq(l)|4\nT2|r(m)|5\nT2|rel(l)|6\nT2|destroy(m)|7\n";
+    assert_eq!(sides(&races(ordered)), [(Form::PossiblyDestroyedInUse, Some(Frees::Destroys))]);
+    let waited = ordered.replace("T2|acq(l)|4", "T1|snd(k)|8\nT2|rcv(k)|9\nT2|acq(l)|4");
+    assert!(races(&waited).is_empty());
+}
+
+#[test]
 fn one_that_a_lock_or_a_join_orders_is_none() {
     assert!(races("T1|acq(m)|1\nT1|r(p)|2\nT1|rel(m)|3\nT2|acq(m)|4\nT2|free(p)|5\nT2|rel(m)|6\n").is_empty());
     assert!(races("T0|fork(T1)|1\nT1|r(p)|2\nT0|join(T1)|3\nT0|free(p)|4\n").is_empty());
@@ -53,6 +65,7 @@ fn findings_come_in_the_order_of_harm() {
     let expected = [
         "use_after_free",
         "double_free",
+        "destroyed_in_use",
         "race",
         "cycle",
         "lost_wakeup",

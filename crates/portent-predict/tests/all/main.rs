@@ -10,6 +10,7 @@ mod law;
 mod lost_updates;
 mod oracle;
 mod other_branch;
+mod other_instances;
 mod peers;
 mod reference;
 mod relaxed;

@@ -29,7 +29,12 @@ impl Scheduler {
             // SAFETY: as above.
             unsafe { (*asker).priority = self.lowest };
         }
-        let stays = self.policy == policy::STAY && asking != u32::MAX && !yields;
+        let stays = matches!(self.policy, policy::STAY | policy::PRIORITY) && asking != u32::MAX && !yields;
+        if self.policy == policy::PRIORITY && yields {
+            self.lowest -= 1;
+            // SAFETY: as above.
+            unsafe { (*asker).priority = self.lowest };
+        }
         let mut now = None;
         for one in self.living() {
             if one.life != Life::Waiting {
@@ -54,7 +59,7 @@ impl Scheduler {
             let better = match (self.policy, &chosen) {
                 (_, None) => true,
                 (policy::RANDOM, _) => self.draw().is_multiple_of(seen),
-                (policy::PCT, Some(best)) => one.priority > best.priority,
+                (policy::PCT | policy::PRIORITY, Some(best)) => one.priority > best.priority,
                 // Round robin: the first after the asker in the list, else the first of all.
                 (_, Some(best)) => {
                     let after = |id: u32| if id > asking { id } else { id.wrapping_add(1 << 20) };
@@ -67,10 +72,14 @@ impl Scheduler {
         }
         let chosen = chosen?;
         if !self.possible(chosen, &chosen.pending) {
+            if self.policy == policy::PRIORITY && self.draw().is_multiple_of(8) {
+                self.lowest -= 1;
+                chosen.priority = self.lowest;
+            }
             self.time_out(chosen);
         }
         let span = match self.policy {
-            policy::STAY => PATIENCE,
+            policy::STAY | policy::PRIORITY => PATIENCE,
             policy::ROUND_ROBIN => 100,
             policy::RANDOM => 1 + self.draw() % self.span,
             _ => 1 + self.draw() % 2000,
@@ -88,6 +97,8 @@ impl Scheduler {
     fn ends_early(&mut self, who: &Thread) -> bool {
         let one_in = match (self.policy, who.pending.wait) {
             (policy::STAY, _) => return false,
+            // Asked only where somebody waits or has to. Whoever polls does not stay the first for long.
+            (policy::PRIORITY, Wait::Sleep) => return true,
             // It is asked seldom.
             (policy::ROUND_ROBIN, Wait::Sleep) => 2,
             (policy::ROUND_ROBIN, _) | (_, Wait::Sleep) => 8,
@@ -101,7 +112,7 @@ impl Scheduler {
         let timed = |one: &&mut Thread| one.life == Life::Waiting && one.pending.deadline != 0;
         let first = self.living().filter(timed).min_by_key(|one| one.pending.deadline)?;
         let ahead = first.pending.deadline - answers::now_with(self.skipped);
-        if self.away > 0 && ahead > 0 {
+        if self.away > 0 && ahead > 0 && !self.all_wait_for_each_other() {
             return None;
         }
         if self.exiting && self.exit_is_held() {

@@ -57,6 +57,10 @@ impl Scheduler {
                 continue;
             }
             return match who.life {
+                // Its step does not come to an end unless somebody else goes on.
+                Life::Away if self.away == 1 && self.is_stuck(who) => {
+                    self.diverge(diverged::NOT_ENABLED, who.until - who.events)
+                }
                 Life::Away => Some(None),
                 // The plan says when the process ends.
                 _ if who.pending.wait == Wait::Exit => Some(Some(who.id)),

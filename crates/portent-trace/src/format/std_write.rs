@@ -93,7 +93,7 @@ impl<W: Write> StdWriter<W> {
                 }
                 self.line(names, &event, event.op.text(), "", object)
             }
-            InputOp::Free => {
+            InputOp::Free | InputOp::Destroy => {
                 self.note("frees written as writes");
                 self.line(names, &event, "w", "", object)
             }

@@ -34,7 +34,7 @@ pub use layout::Layout;
 pub use locks::HeldLock;
 
 use crate::error::{Malformed, Problem, TraceError};
-use crate::event::{Meaning, Mode, Op, Reach, WriteOrder};
+use crate::event::{Ending, Meaning, Mode, Op, Reach, WriteOrder};
 use crate::ids::{CondId, EventId, Id, ThreadId, TokenId, VarId};
 use crate::input::{
     AccessRun, HAS_VALUE, InputBatch, InputEvent, InputOp, InputSource, READ_CODES, SYSTEM_CALLS, THREAD_SHIFT, prefix,
@@ -229,13 +229,14 @@ impl Lowering {
             InputOp::Branch => self.emit(s, Op::Branch).map(drop),
             InputOp::Call => self.call(s),
             InputOp::Return => self.ret(s),
-            InputOp::Free => self.free(s),
+            InputOp::Free => self.finish(s, Ending::Memory),
+            InputOp::Destroy => self.finish(s, Ending::Object),
         }
     }
 
-    /// A write of which the trace remembers that it frees.
-    fn free(&mut self, incoming: &mut Incoming<'_>) -> Result<(), Problem> {
-        incoming.out.frees.push(incoming.origin);
+    /// A write of which the trace remembers that it ends something.
+    fn finish(&mut self, incoming: &mut Incoming<'_>, ending: Ending) -> Result<(), Problem> {
+        incoming.out.endings.push((incoming.origin, ending));
         self.access(incoming, Access::Write, |x| Op::Write(x, WriteOrder::Plain))
     }
 

@@ -33,7 +33,9 @@ impl Display for Described<'_> {
                 write!(f, "{name}{path}{} in {function}{call}", Plus(offset))?;
             }
             Object::Stack { thread, local: None } => write!(f, "stack({})+{offset}", self.names.thread(thread))?,
-            Object::Module { name, offset } => write!(f, "{name}+{offset:#x}")?,
+            Object::Module { name, offset } => write!(f, "byte {offset} of {name}")?,
+            Object::Memory { address: 0 } => f.write_str("null pointer")?,
+            Object::Memory { address: address @ 1..NULL_PAGE } => write!(f, "null pointer+{address}")?,
             Object::Memory { address } => write!(f, "memory {address:#x}")?,
             Object::Unnamed { address } => write!(f, "{address:#x}")?,
             Object::Nothing { thread } => write!(f, "nothing(T{})", thread.index())?,
@@ -45,6 +47,9 @@ impl Display for Described<'_> {
         apart.fmt(f)
     }
 }
+
+/// Nothing is ever in the first page: what is accessed there is a member of what a null pointer does not point to.
+const NULL_PAGE: u64 = 4096;
 
 /// An offset, unless it is 0.
 struct Plus(u64);
@@ -164,8 +169,10 @@ mod tests {
             (stack, "", 0, "stack(T0:main)+0"),
             (local, "[1]", 2, "total[1]+2 in main()"),
             (lambda, "", 0, "n in main::{lambda()#1}"),
-            (Object::Module { name: "libm.so.6", offset: 0x10 }, "", 0, "libm.so.6+0x10"),
-            (Object::Memory { address: 0x10 }, "", 0, "memory 0x10"),
+            (Object::Module { name: "libm.so.6", offset: 0x10 }, "", 0, "byte 16 of libm.so.6"),
+            (Object::Memory { address: 0 }, "", 0, "null pointer"),
+            (Object::Memory { address: 0x10 }, "", 0, "null pointer+16"),
+            (Object::Memory { address: 0x1000 }, "", 0, "memory 0x1000"),
             (Object::Unnamed { address: 0x10 }, "", 0, "0x10"),
             (Object::Nothing { thread }, "", 0, "nothing(T0)"),
             (Object::Message { channel: 0x10, number: 4 }, "", 0, "chan 0x10:4"),

@@ -82,7 +82,7 @@ fn marks_say_more_than_functions_and_stay_whole() {
 #[test]
 fn a_free_is_a_write_that_the_trace_remembers() {
     let trace = Trace::from_std("T1|w(p)|1|5\nT2|free(p)|2\nT1|r(p)|3|5\n").unwrap();
-    let frees: Vec<bool> = trace.events().map(|event| trace.frees(event.id)).collect();
+    let frees: Vec<bool> = trace.events().map(|event| trace.ends(event.id).is_some()).collect();
     assert_eq!(frees, [false, true, false]);
     assert!(trace.events().nth(1).is_some_and(|event| event.op.writes() && !event.op.reads() && event.value.is_none()));
 }

@@ -61,6 +61,7 @@ fn policy(name: Option<PolicyName>) -> Policy {
         Some(PolicyName::Rr) => Policy::RoundRobin,
         Some(PolicyName::Random) => Policy::Random,
         Some(PolicyName::Pct) => Policy::Pct,
+        Some(PolicyName::Priority) => Policy::Priority,
     }
 }
 

@@ -56,6 +56,40 @@ fn what_only_the_system_orders_does_not_race_and_its_racy_twin_does() {
     );
 }
 
+/// What `ended_in_use` ends.
+const ENDED: [&str; 8] = ["mutex", "freed", "condition", "rwlock", "spin", "barrier", "semaphore", "descriptor"];
+
+#[test]
+fn what_could_be_ended_while_it_is_used_is_predicted_from_a_run_in_which_it_is_not() {
+    if left_out("objects that end") {
+        return;
+    }
+    let built = build(&Program::named("special/ended_in_use.c"), Builder::Portent).unwrap();
+    each(
+        &ENDED,
+        |what| (*what).to_owned(),
+        |what| {
+            let scratch = Scratch::new();
+            let predicted = |arguments: &[&str]| {
+                let recorded = portent(&["record", "-o", "run.portent"], &built.binary, arguments, &scratch);
+                let mut command = PORTENT.command();
+                command.args(["predict", "run.portent", "--kind", "race", "--json", "found.json"]);
+                let predicted = run(&mut command, scratch.directory(), NOTHING, LIMIT);
+                (recorded.describe(), predicted)
+            };
+            let (recorded, ordered) = predicted(&[what]);
+            if !ordered.exited_with(0) {
+                return Err(format!("it is ended after its last use\n{recorded}\n{}", ordered.describe()));
+            }
+            let (recorded, early) = predicted(&[what, "early"]);
+            let form = if *what == "freed" { "use_after_free" } else { "destroyed_in_use" };
+            let json = std::fs::read_to_string(scratch.path("found.json")).unwrap_or_default();
+            let found = early.exited_with(1) && json.contains(&format!("\"form\": \"{form}\""));
+            if found { Ok(()) } else { Err(format!("nothing orders them\n{recorded}\n{}", early.describe())) }
+        },
+    );
+}
+
 #[test]
 fn a_sleep_and_a_time_out_may_be_over_before_the_others_are_done() {
     if left_out("early sleepers") {
