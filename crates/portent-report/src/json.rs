@@ -4,6 +4,7 @@
 //! operation that decides. Findings stand in the order of the text: failures first.
 
 use crate::report::{Report, Sourced, Spot, Story, Verdict};
+use crate::threads::Begun;
 use crate::words::escaped_json;
 use portent_order::Model;
 use portent_predict::{Decisive, Form, Incomplete, OtherBranch, PropertyTold};
@@ -89,6 +90,9 @@ struct FindingJson<'a> {
     /// The call stack of each place, where some are known: in the order of `places`, innermost frame first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stacks: Vec<Vec<FrameJson<'a>>>,
+    /// Where the threads of the places come from, where that is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    threads: Vec<ThreadJson<'a>>,
     /// Of failures: the end of what the failing run wrote to standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     stderr: Option<&'a str>,
@@ -116,6 +120,22 @@ struct FrameJson<'a> {
     file: &'a str,
     line: Option<u32>,
     user: bool,
+}
+
+/// A thread: the name that the program gave it, the user's function that it runs, and the line that started it.
+#[derive(Serialize)]
+struct ThreadJson<'a> {
+    thread: &'a str,
+    name: Option<&'a str>,
+    routine: Option<&'a str>,
+    started: Option<StartedJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct StartedJson<'a> {
+    file: Option<&'a str>,
+    line: Option<u32>,
+    function: Option<&'a str>,
 }
 
 /// A branch that must go the other way. Events of its other side have numbers from the end of the trace on.
@@ -295,6 +315,7 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
             passes: &decided.passes,
         }),
         stacks: if has_stacks { story.places.iter().map(frames).collect() } else { Vec::new() },
+        threads: story.threads.iter().filter(|begun| begun.is_known()).map(thread).collect(),
         stderr: failure.map(|failure| failure.stderr.as_str()),
         tsan: story.tsan.name(),
         places: story.places.iter().map(place).collect(),
@@ -371,6 +392,19 @@ fn property(told: &PropertyTold) -> PropertyJson<'_> {
         levels: told.explored.levels,
         dropped: told.explored.dropped,
         incomplete_from: told.explored.incomplete_from.or(told.explored.stopped.map(|(_, level)| level)),
+    }
+}
+
+fn thread(begun: &Begun) -> ThreadJson<'_> {
+    ThreadJson {
+        thread: &begun.thread,
+        name: begun.name.as_deref(),
+        routine: begun.routine.as_deref(),
+        started: begun.started.as_ref().map(|at| StartedJson {
+            file: at.file.as_deref(),
+            line: at.line,
+            function: at.function.as_deref(),
+        }),
     }
 }
 

@@ -38,6 +38,7 @@ mod scene;
 pub mod source;
 pub mod suppress;
 pub mod text;
+mod threads;
 mod tsan;
 mod why;
 pub mod words;
@@ -50,3 +51,4 @@ pub use report::{
     At, Explored, Extras, Replayed, Report, Settings, Sourced, Spot, Story, TraceSize, Tsan, Verdict, Withheld,
 };
 pub use scene::State;
+pub use threads::Begun;

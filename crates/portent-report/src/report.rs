@@ -7,6 +7,7 @@ use crate::level::Level;
 use crate::lookup::{Lookup, goal_events};
 use crate::source::Sources;
 use crate::suppress::Suppressions;
+use crate::threads::{self, Begun};
 use crate::words::{self, counted};
 use crate::{deciding, place, tsan, why};
 use portent_order::Model;
@@ -164,6 +165,8 @@ pub struct Story {
     pub decided: Option<Decided>,
     /// Its places, with names.
     pub places: Vec<Spot>,
+    /// Its threads, and where they come from.
+    pub threads: Vec<Begun>,
     /// Where the object was allocated, where its name tells.
     pub allocated: Option<String>,
     /// Why it is a bug, in sentences.
@@ -418,8 +421,10 @@ impl Report {
             Some(failure) => deciding::sentences(&self.settings.sources, failure, &places),
             None => why::sentences(trace, &run.circumstances, &finding, &places, &goals),
         };
+        let threads = threads::of_events(trace, &run.lookup, goals.iter().map(|(_, event)| *event));
         Story {
             why,
+            threads,
             level: Level::of(&self.settings, &finding, &verdict),
             decided,
             tsan: tsan::verdict(trace, &finding, racy, extras.round),

@@ -4,7 +4,7 @@
 //! the thread next enters the runtime, before anybody else can run.
 
 use crate::entry::entry;
-use crate::log::op;
+use crate::log::{CallFrame, op};
 use crate::state::{self, Pending, Thread, UnreadWrite, plain};
 use crate::{record, sched};
 
@@ -113,12 +113,23 @@ pub extern "C-unwind" fn vptr_update(address: usize, new: usize, pc: usize) {
     }
 }
 
-pub extern "C-unwind" fn function_entry(caller: usize, pc: usize) {
+/// Where the frame is whose function returns to `caller`. The frame pointer is one if the return address is beside it; what
+/// is compiled without has anything there.
+#[inline(always)]
+fn call_frame(caller: usize, stack: usize, pointer: usize) -> CallFrame {
+    /// Functions with larger frames count as having no frame pointer.
+    const FAR: usize = 8 << 16;
+    let above = pointer.wrapping_sub(stack);
+    let is_frame = above < FAR && above & 7 == 0 && record::load(pointer + 8, 8) == Some(caller as u64);
+    CallFrame { stack: stack as u64, pointer: if is_frame { (above / 8) as u16 } else { 0 } }
+}
+
+pub extern "C-unwind" fn function_entry(caller: usize, pc: usize, stack: usize, pointer: usize) {
     if let Some(me) = state::enter() {
         if me.events >= me.stop {
             sched::ask(me, plain(op::CALL, caller, pc));
         }
-        record::plain(me, op::CALL, caller, pc);
+        record::valued(me, op::CALL, caller, call_frame(caller, stack, pointer).value(), pc);
         state::leave(me);
     }
 }
@@ -199,7 +210,7 @@ entry! {
     __tsan_write_range(2) => write_range;
     __tsan_vptr_update(2) => vptr_update;
     __tsan_vptr_read(1) => read8;
-    __tsan_func_entry(1) => function_entry;
+    __tsan_func_entry(frame) => function_entry;
     __tsan_func_exit(0) => function_exit;
     __tsan_ignore_thread_begin(0) => nothing;
     __tsan_ignore_thread_end(0) => nothing;

@@ -20,5 +20,7 @@ macro_rules! entry {
     (@3) => { "mov rcx, [rsp]" };
     (@4) => { "mov r8, [rsp]" };
     (@5) => { "mov r9, [rsp]" };
+    // One argument; the return address, then the stack and frame pointers of the caller.
+    (@frame) => { "mov rsi, [rsp]\nlea rdx, [rsp + 8]\nmov rcx, rbp" };
 }
 pub(crate) use entry;

@@ -137,7 +137,7 @@ pub fn event(thread: &mut Thread, event: &LogEvent) {
             grow();
         }
         if log.on {
-            log.cursor = log::write_event(&mut log.tables, &mut thread.last_site, log.cursor, event);
+            log.cursor = log::write_event(&mut log.tables, &mut thread.trail, log.cursor, event);
         }
     }
 }
@@ -146,7 +146,7 @@ pub fn event(thread: &mut Thread, event: &LogEvent) {
 /// interrupt a record: then the answer may be old.
 pub fn last_place(thread: &Thread) -> usize {
     // SAFETY: only read.
-    unsafe { (*&raw const LOG).tables.last_place(thread.last_site) as usize }
+    unsafe { (*&raw const LOG).tables.last_place(thread.trail.site) as usize }
 }
 
 /// An event that is no access.

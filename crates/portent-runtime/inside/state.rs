@@ -1,6 +1,6 @@
 //! What the runtime knows of a thread, and how it finds the thread it runs in.
 
-use crate::log::{self, ThreadRow, op};
+use crate::log::{self, ThreadRow, Trail, op};
 use std::arch::{asm, global_asm};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, compiler_fence};
 
@@ -104,8 +104,8 @@ pub struct Thread {
     pub put_aside: usize,
     /// Events of it that the plan's steps have had so far.
     pub planned: u64,
-    /// Slot of the last site, for the recording.
-    pub last_site: u16,
+    /// For the recording.
+    pub trail: Trail,
     pub life: Life,
     /// 1: it has the token. The thread sleeps on this word.
     pub turn: AtomicU32,

@@ -22,6 +22,10 @@
 //! operations that are no accesses). A `ret` has no address. Both sides keep the same two tables: sites by a hash of their
 //! program counter, and values by a hash of their address. A typical event takes 2 to 7 bytes.
 //!
+//! The value of a `call` is a [`CallFrame`]: where the function's locals are. It is foretold if the frame has the form and the
+//! distance from the frame of the thread's last call that it had before at the site; with size 2 it is only the distance, in
+//! units of 16 bytes.
+//!
 //! A note has an operation from [`note::FIRST`] on and no other bits; a `u32` length and that many bytes follow.
 //!
 //! **Whatever happens, the recording is whole up to its last record.** Unwritten space is zero, no header is zero, and a
@@ -34,7 +38,7 @@ pub const DESCRIPTORS: u64 = 0xFD00_0000_0000_0000;
 pub const DESCRIPTORS_EACH: u64 = 4096;
 
 /// First bytes of a recording.
-pub const MAGIC: [u8; 8] = *b"PORTLOG2";
+pub const MAGIC: [u8; 8] = *b"PORTLOG3";
 /// Where the thread table begins.
 pub const THREADS_AT: usize = 4096;
 /// How many threads a program can have over its life.
@@ -265,7 +269,7 @@ pub struct LogEvent {
     pub address: u64,
     /// Bytes of an access; 0 for other operations.
     pub size: u32,
-    /// The value, where it is known; zero-extended.
+    /// The value, where it is known; zero-extended. Of a call: its [`CallFrame`].
     pub value: Option<u64>,
 }
 
@@ -276,6 +280,48 @@ struct Site {
     stride: u64,
     /// The slot of the site that came after it in its thread, the last time.
     next: u16,
+    /// For calls: [`CallFrame::pointer`], and how far the frame was from that of the call before, in units of 16 bytes.
+    pointer: u16,
+    distance: i16,
+}
+
+/// Where the frame of a called function is, just behind its beginning: two registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallFrame {
+    /// The stack pointer, a multiple of 16.
+    pub stack: u64,
+    /// How far the frame pointer is above, in units of 8 bytes; 0 where the function has none.
+    pub pointer: u16,
+}
+
+impl CallFrame {
+    const UNIT: u32 = 4;
+    const STACK_BITS: u32 = 48;
+
+    /// As the value of an event.
+    #[inline(always)]
+    pub fn value(self) -> u64 {
+        (self.stack >> Self::UNIT) & ((1 << Self::STACK_BITS) - 1) | u64::from(self.pointer) << Self::STACK_BITS
+    }
+    /// From the value of an event.
+    #[inline(always)]
+    pub fn of_value(value: u64) -> CallFrame {
+        let stack = (value & ((1 << Self::STACK_BITS) - 1)) << Self::UNIT;
+        CallFrame { stack, pointer: (value >> Self::STACK_BITS) as u16 }
+    }
+    /// The frame pointer, where the function has one.
+    pub fn frame_pointer(self) -> Option<u64> {
+        (self.pointer != 0).then(|| self.stack.wrapping_add(8 * u64::from(self.pointer)))
+    }
+}
+
+/// What both sides know about a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trail {
+    /// The slot of its last site.
+    pub site: u16,
+    /// The stack pointer at its last call.
+    pub stack: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -295,7 +341,7 @@ impl Tables {
     /// Tables in which nothing has been seen.
     #[allow(clippy::new_without_default, reason = "far too large to be made by accident")]
     pub const fn new() -> Self {
-        const SITE: Site = Site { pc: 0, last: 0, stride: 0, next: 0 };
+        const SITE: Site = Site { pc: 0, last: 0, stride: 0, next: 0, pointer: 0, distance: 0 };
         const SEEN: Seen = Seen { address: 0, value: 0 };
         Self { sites: [SITE; 1 << SITE_BITS], values: [SEEN; 1 << VALUE_BITS] }
     }
@@ -336,22 +382,22 @@ fn size_code(event: &LogEvent) -> u16 {
     }
 }
 
-/// Writes an event at `out` and returns where the next record goes. `last` is the slot of the thread's last site.
+/// Writes an event at `out` and returns where the next record goes. `trail` is what is known of its thread.
 ///
 /// # Safety
 /// `out` points to at least [`MAX_EVENT`] writable bytes that are all zero.
 #[inline(always)]
-pub unsafe fn write_event(tables: &mut Tables, last: &mut u16, out: *mut u8, event: &LogEvent) -> *mut u8 {
+pub unsafe fn write_event(tables: &mut Tables, trail: &mut Trail, out: *mut u8, event: &LogEvent) -> *mut u8 {
     let size = size_code(event);
     let mut header = event.op | size << SIZE_SHIFT;
     // SAFETY: at most 2 + 2 + 8 + 8 + 4 + 8 = 32 bytes are written, all within MAX_EVENT.
     unsafe {
         let mut at = out.add(2);
         let slot = site_slot(event.pc);
-        let before = &mut tables.sites[*last as usize];
+        let before = &mut tables.sites[trail.site as usize];
         let foretold = before.next == slot;
         before.next = slot;
-        *last = slot;
+        trail.site = slot;
         let site = &mut tables.sites[slot as usize];
         if site.pc == event.pc {
             if foretold {
@@ -364,7 +410,7 @@ pub unsafe fn write_event(tables: &mut Tables, last: &mut u16, out: *mut u8, eve
             at.cast::<u16>().write_unaligned(NEW_SITE);
             at.add(2).cast::<u64>().write_unaligned(event.pc);
             at = at.add(10);
-            *site = Site { pc: event.pc, last: 0, stride: 0, next: site.next };
+            *site = Site { pc: event.pc, next: site.next, ..Site::default() };
         }
         if event.op != op::RETURN {
             let delta = event.address.wrapping_sub(site.last);
@@ -391,7 +437,24 @@ pub unsafe fn write_event(tables: &mut Tables, last: &mut u16, out: *mut u8, eve
             at.cast::<u32>().write_unaligned(event.size);
             at = at.add(4);
         }
-        if let Some(value) = event.value
+        if let (op::CALL, Some(value)) = (event.op, event.value) {
+            let frame = CallFrame::of_value(value);
+            let distance = (frame.stack.wrapping_sub(trail.stack) as i64) >> CallFrame::UNIT;
+            trail.stack = frame.stack;
+            let near = distance as i16;
+            let fits = frame.pointer == site.pointer && i64::from(near) == distance;
+            if fits && near == site.distance {
+                header |= VALUE_FORETOLD;
+            } else if fits {
+                header = header & !(7 << SIZE_SHIFT) | 2 << SIZE_SHIFT;
+                at.cast::<i16>().write_unaligned(near);
+                at = at.add(2);
+            } else {
+                at.cast::<u64>().write_unaligned(value);
+                at = at.add(8);
+            }
+            (site.pointer, site.distance) = (frame.pointer, near);
+        } else if let Some(value) = event.value
             && size <= 4
         {
             let seen = tables.seen(event.address);
@@ -475,15 +538,15 @@ pub struct LogReader<'a> {
     bytes: &'a [u8],
     at: usize,
     tables: Box<Tables>,
-    /// The slot of each thread's last site.
-    last: Vec<u16>,
+    /// What is known of each thread.
+    trails: Vec<Trail>,
     thread: usize,
 }
 
 impl<'a> LogReader<'a> {
     /// Reads records from `bytes`, which begin at [`RECORDS_AT`] of the file.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, tables: Tables::boxed(), last: vec![0], thread: 0 }
+        Self { bytes, at: 0, tables: Tables::boxed(), trails: vec![Trail::default()], thread: 0 }
     }
     /// Bytes read so far.
     pub fn offset(&self) -> usize {
@@ -529,8 +592,8 @@ impl<'a> LogReader<'a> {
             if thread >= MAX_THREADS {
                 return Err("a switch names an impossible thread");
             }
-            if thread >= self.last.len() {
-                self.last.resize(thread + 1, 0);
+            if thread >= self.trails.len() {
+                self.trails.resize(thread + 1, Trail::default());
             }
             self.thread = thread;
         }
@@ -540,7 +603,7 @@ impl<'a> LogReader<'a> {
     #[inline]
     fn event(&mut self, header: u16) -> Result<Record<'a>, &'static str> {
         let op = header & OP_MASK;
-        let before = &mut self.tables.sites[self.last[self.thread] as usize];
+        let before = &mut self.tables.sites[self.trails[self.thread].site as usize];
         let slot = if header & SITE_FORETOLD != 0 {
             before.next
         } else {
@@ -549,7 +612,7 @@ impl<'a> LogReader<'a> {
                 let pc = u64::from_le_bytes(self.take()?);
                 let slot = site_slot(pc);
                 let site = &mut self.tables.sites[slot as usize];
-                *site = Site { pc, last: 0, stride: 0, next: site.next };
+                *site = Site { pc, next: site.next, ..Site::default() };
                 slot
             } else {
                 slot
@@ -557,10 +620,10 @@ impl<'a> LogReader<'a> {
             if slot as usize >= self.tables.sites.len() {
                 return Err("an event names an impossible site");
             }
-            self.tables.sites[self.last[self.thread] as usize].next = slot;
+            self.tables.sites[self.trails[self.thread].site as usize].next = slot;
             slot
         };
-        self.last[self.thread] = slot;
+        self.trails[self.thread].site = slot;
         let mut site = self.tables.sites[slot as usize];
         let mut address = 0;
         if op != op::RETURN {
@@ -583,7 +646,9 @@ impl<'a> LogReader<'a> {
             _ => return Err("an event has an impossible size"),
         };
         let mut value = None;
-        if (1..=4).contains(&code) {
+        if op == op::CALL && (1..=4).contains(&code) {
+            value = Some(self.call_frame(slot, code, header & VALUE_FORETOLD != 0)?.value());
+        } else if (1..=4).contains(&code) {
             let foretold = header & VALUE_FORETOLD != 0;
             let explicit = match code {
                 _ if foretold => 0,
@@ -602,6 +667,31 @@ impl<'a> LogReader<'a> {
             size = 0;
         }
         Ok(Record::Event(LogEvent { op, pc: site.pc, address, size, value }))
+    }
+
+    /// The value of a call at a site.
+    #[inline]
+    fn call_frame(&mut self, slot: u16, code: u16, foretold: bool) -> Result<CallFrame, &'static str> {
+        let mut explicit = None;
+        if !foretold {
+            explicit = Some(match code {
+                2 => i64::from(i16::from_le_bytes(self.take()?)) as u64,
+                4 => u64::from_le_bytes(self.take()?),
+                _ => return Err("a call has an impossible size"),
+            });
+        }
+        let trail = &mut self.trails[self.thread];
+        let site = &mut self.tables.sites[slot as usize];
+        let near = |distance: u64| trail.stack.wrapping_add(distance << CallFrame::UNIT);
+        let frame = match explicit {
+            None => CallFrame { stack: near(i64::from(site.distance) as u64), pointer: site.pointer },
+            Some(distance) if code == 2 => CallFrame { stack: near(distance), pointer: site.pointer },
+            Some(value) => CallFrame::of_value(value),
+        };
+        let distance = ((frame.stack.wrapping_sub(trail.stack) as i64) >> CallFrame::UNIT) as i16;
+        trail.stack = frame.stack;
+        (site.pointer, site.distance) = (frame.pointer, distance);
+        Ok(frame)
     }
 }
 
@@ -694,7 +784,7 @@ mod tests {
     /// Writes as the runtime does, for any mixture of threads, and returns the bytes.
     fn written(events: &[(u32, LogEvent)]) -> Vec<u8> {
         let mut tables = Tables::boxed();
-        let mut last = [0u16; 8];
+        let mut trails = [Trail::default(); 8];
         let mut bytes = vec![0u8; events.len() * (MAX_EVENT + 16) + 64];
         let mut out = bytes.as_mut_ptr();
         let mut running = 0;
@@ -705,7 +795,7 @@ mod tests {
                     out = write_note(out, note::SWITCH, &[&thread.to_le_bytes()]);
                     running = *thread;
                 }
-                out = write_event(&mut tables, &mut last[*thread as usize], out, event);
+                out = write_event(&mut tables, &mut trails[*thread as usize], out, event);
             }
         }
         let length = out as usize - bytes.as_ptr() as usize;
@@ -738,7 +828,8 @@ mod tests {
                     thread = next(5) as u32;
                 }
                 let pc = 0x40_0000 + next(40) * 7;
-                let op = [op::READ, op::WRITE, op::UPDATE + 5, op::ACQUIRE, op::RETURN, op::FORK][next(6) as usize];
+                let all = [op::READ, op::WRITE, op::UPDATE + 5, op::ACQUIRE, op::RETURN, op::FORK, op::CALL];
+                let op = all[next(7) as usize];
                 let address = match next(4) {
                     0 => 0x60_0000 + i * 8,
                     1 => 0x7fff_0000_0000 + next(1 << 40),
@@ -746,6 +837,11 @@ mod tests {
                 };
                 let (size, value) = match op {
                     op::FORK => (0, Some(next(9))),
+                    op::CALL if next(4) > 0 => {
+                        let far = [3, 300, 1 << 24][next(3) as usize];
+                        let stack = 0x7fff_0000_0000 - 16 * next(far);
+                        (0, Some(CallFrame { stack, pointer: next(2) as u16 * 9 }.value()))
+                    }
                     op if op >= op::ACCESSES => (0, None),
                     _ => match next(7) {
                         0 => (16, None),

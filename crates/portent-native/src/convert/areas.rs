@@ -20,10 +20,12 @@ pub(super) enum Owner {
     Unknown,
     /// Global variables of a module.
     Module,
-    /// Memory that was allocated, the so many-eth time at its site.
-    Allocation { made: When, instance: u32 },
+    /// Memory that was allocated, the so many-eth time at its site, by a call of [`super::memory`]'s list.
+    Allocation { made: When, instance: u32, call: u32 },
     /// The stack of a thread.
     Stack { thread: u32 },
+    /// A variable on the stack of a thread, by its number in [`super::locals`].
+    Local { thread: u32, local: u32 },
 }
 
 /// Memory that keeps its identity.
@@ -84,6 +86,15 @@ impl Areas {
         cut
     }
 
+    /// Like [`Areas::take`], with the number that an area there had before, if it had one.
+    pub(super) fn take_again(&mut self, start: u64, end: u64, owner: Owner, region: Option<u32>) -> bool {
+        let cut = self.take(start, end, owner);
+        if let (Some(region), Some(area)) = (region, self.by_start.get_mut(&start)) {
+            area.region = region;
+        }
+        cut
+    }
+
     /// The area of an address, which has a number from now on.
     pub(super) fn at(&mut self, address: u64) -> Area {
         match self.by_start.range(..=address).next_back() {
@@ -129,7 +140,7 @@ mod tests {
     use super::*;
 
     fn heap(instance: u32) -> Owner {
-        Owner::Allocation { made: When::default(), instance }
+        Owner::Allocation { made: When::default(), instance, call: 0 }
     }
 
     #[test]

@@ -239,7 +239,12 @@ impl Converter {
 
     /// Something that a thread does at a place, by the number of the event.
     pub(super) fn when(&mut self, thread: u32, pc: u64, index: u64) -> When {
-        When { thread, event: event_number(index), site: self.allocation_site(thread, pc) }
+        let (site, _) = self.allocation_site(thread, pc);
+        self.at_site(thread, site, index)
+    }
+
+    pub(super) fn at_site(&self, thread: u32, site: u32, index: u64) -> When {
+        When { thread, event: event_number(index), site }
     }
 
     /// The same in words.
@@ -261,7 +266,7 @@ impl Converter {
 
     /// A place as the program's author knows it: the innermost one that is not in a system's library.
     pub(super) fn own_place(&mut self, thread: u32, pc: u64) -> String {
-        let site = self.allocation_site(thread, pc);
+        let (site, _) = self.allocation_site(thread, pc);
         self.site_text(site)
     }
 

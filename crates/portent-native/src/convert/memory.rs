@@ -5,11 +5,13 @@
 //! there it is, whose stack it is ([`ObjectName`]). What that is called is not decided here.
 
 use super::areas::{Area, Areas, Owner, When};
+use super::locals::{Calls, Holds, Locals};
 use super::pages::{KnownVariable, Pages};
-use crate::symbols::{Module, OwnLine, Symbols};
+use crate::symbols::{HeapType, LocalPart, Module, OwnLine, Symbols};
 use portent_runtime::log;
 use portent_trace::{Apart, ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// A place where memory is allocated.
 #[derive(Debug)]
@@ -22,11 +24,17 @@ struct Site {
 
 /// The memory of the program.
 pub(super) struct Memory {
-    areas: Areas,
+    pub(super) areas: Areas,
     pub(super) pages: Pages,
+    pub(super) locals: Locals,
     variables: FxHashMap<ByteRange, (u32, bool)>,
     sites: Vec<Site>,
     site_of: FxHashMap<String, u32>,
+    /// Calls that allocate.
+    calls: Vec<(u64, u64)>,
+    call_of: FxHashMap<(u64, u64), u32>,
+    /// What they make, by their number and how much of it.
+    types: FxHashMap<(u32, u64), Rc<HeapType>>,
     /// Pages on which memory without an owner was accessed.
     unowned: FxHashSet<u64>,
     threads: usize,
@@ -41,7 +49,7 @@ fn descriptor(address: u64) -> Option<(String, u32)> {
 }
 
 /// Accesses longer than this are never remembered, so none that begins further away can be wrong.
-const REACH: u64 = 4096;
+pub(super) const REACH: u64 = 4096;
 
 impl Memory {
     /// The memory of a program with so many threads.
@@ -49,9 +57,13 @@ impl Memory {
         Memory {
             areas: Areas::new(),
             pages: Pages::new(),
+            locals: Locals::default(),
             variables: FxHashMap::default(),
             sites: Vec::new(),
             site_of: FxHashMap::default(),
+            calls: Vec::new(),
+            call_of: FxHashMap::default(),
+            types: FxHashMap::default(),
             unowned: FxHashSet::default(),
             threads,
         }
@@ -59,10 +71,12 @@ impl Memory {
 
     pub(super) fn load(&mut self, module: &Module) {
         self.take(module.start, module.end, Owner::Module);
+        self.locals.forget();
     }
     pub(super) fn stack(&mut self, thread: u64, start: u64, end: u64) {
         if start < end && thread < self.threads as u64 {
             self.take(start, end, Owner::Stack { thread: thread as u32 });
+            self.locals.stack(thread as u32, start, end);
         }
     }
 
@@ -82,10 +96,16 @@ impl Memory {
         &self.sites[site as usize].line.text
     }
 
-    pub(super) fn allocate(&mut self, address: u64, size: u64, made: When) {
+    /// Memory was allocated by a call that returns to the first of two program counters, for code that goes on at the second.
+    pub(super) fn allocate(&mut self, address: u64, size: u64, made: When, by: (u64, u64)) {
         let instances = &mut self.sites[made.site as usize].instances;
         *instances += 1;
-        let owner = Owner::Allocation { made, instance: *instances };
+        let next = self.calls.len() as u32;
+        let call = *self.call_of.entry(by).or_insert(next);
+        if call == next {
+            self.calls.push(by);
+        }
+        let owner = Owner::Allocation { made, instance: *instances, call };
         self.take(address, address.saturating_add(size), owner);
     }
 
@@ -128,10 +148,11 @@ impl Memory {
         &mut self,
         address: u64,
         size: u32,
+        calls: Calls<'_>,
         symbols: &Symbols,
         names: &mut Names,
     ) -> Result<(KnownVariable, Option<Area>), Problem> {
-        let area = self.areas.at(address);
+        let (area, holds) = self.settle(address, calls, symbols, names);
         if area.owner == Owner::Unknown {
             self.unowned.insert(address >> 12);
         }
@@ -146,27 +167,48 @@ impl Memory {
                     Owner::Module => symbols.datum(address, u64::from(len)),
                     _ => None,
                 };
-                let descriptor = descriptor(address);
-                let (name, signed) = match (&datum, &descriptor) {
-                    (Some(datum), _) => (datum.name(), datum.signed),
-                    (None, Some((text, again))) => {
-                        let apart = Apart { again: *again, ..Apart::default() };
-                        (ObjectName { apart, ..ObjectName::of(Object::Named(text)) }, false)
+                let (variable, signed) = match (&datum, area.owner) {
+                    (Some(datum), _) => (names.intern_memory(datum.name(), range, address)?, datum.signed),
+                    (None, Owner::Local { thread, local }) => {
+                        let part = self.locals.part(local, start, u64::from(len));
+                        let name = self.locals.name(thread, local, &part);
+                        (names.intern_memory(name, range, address)?, part.signed)
                     }
-                    (None, None) => (self.name(address, area, names)?, false),
+                    (None, Owner::Allocation { made, instance, call }) => {
+                        let site = self.location(made.site, names)?;
+                        let ty = self.heap_type(call, area.limit - area.base, symbols);
+                        let part = ty.part(start, u64::from(len));
+                        let name = heap_name(ty, site, instance, &part);
+                        (names.intern_memory(name, range, address)?, part.signed)
+                    }
+                    (None, _) => {
+                        let descriptor = descriptor(address);
+                        let name = match &descriptor {
+                            Some((text, again)) => {
+                                let apart = Apart { again: *again, ..Apart::default() };
+                                ObjectName { apart, ..ObjectName::of(Object::Named(text)) }
+                            }
+                            None => self.name(address, area),
+                        };
+                        (names.intern_memory(name, range, address)?, false)
+                    }
                 };
-                let variable = names.intern_memory(name, range, address)?;
                 self.variables.insert(range, (variable, signed));
                 (variable, signed)
             }
         };
         let overruns = area.end - address < u64::from(size);
-        let on_stack = matches!(area.owner, Owner::Stack { .. });
+        let on_stack = matches!(area.owner, Owner::Stack { .. } | Owner::Local { .. });
         let known = KnownVariable { variable, overruns, signed, on_stack };
         if area.freed.is_some() {
             return Ok((known, Some(area)));
         }
-        self.pages.remember(address, size, known);
+        if let Holds::UntilReturn { thread, depth } = holds {
+            self.locals.touch(thread, depth, address, size);
+        }
+        if holds != Holds::Once {
+            self.pages.remember(address, size, known);
+        }
         Ok((known, None))
     }
 
@@ -179,8 +221,18 @@ impl Memory {
         tell: impl FnOnce(&mut Names, ObjectName<'_>) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
         let area = self.areas.at(address);
+        if let Owner::Local { thread, local } = area.owner {
+            let part = self.locals.part(local, address - area.base, 0);
+            return tell(names, self.locals.name(thread, local, &part));
+        }
+        if let Owner::Allocation { made, instance, call } = area.owner {
+            let site = self.location(made.site, names)?;
+            let ty = self.heap_type(call, area.limit - area.base, symbols);
+            let part = ty.object(address - area.base);
+            return tell(names, heap_name(ty, site, instance, &part));
+        }
         if area.owner != Owner::Module {
-            let name = self.name(address, area, names)?;
+            let name = self.name(address, area);
             return tell(names, name);
         }
         match symbols.object(address) {
@@ -189,21 +241,22 @@ impl Memory {
         }
     }
 
-    /// What memory outside modules is.
-    fn name(&mut self, address: u64, area: Area, names: &mut Names) -> Result<ObjectName<'static>, Problem> {
-        Ok(match area.owner {
-            Owner::Unknown | Owner::Module => ObjectName::of(Object::Memory { address }),
-            Owner::Allocation { made, instance } => {
-                let site = self.location(made.site, names)?;
-                let object = Object::Heap { type_name: None, site, ordinal: instance };
-                ObjectName::at(object, address - area.base)
-            }
+    /// What is called by its address or place, for want of anything better.
+    fn name(&self, address: u64, area: Area) -> ObjectName<'static> {
+        match area.owner {
             Owner::Stack { thread } => {
                 let object = Object::Stack { thread: ThreadId::new(thread as usize), local: None };
                 // Counted from where the stack begins to grow: the same in every run.
                 ObjectName::at(object, area.limit.saturating_sub(address))
             }
-        })
+            _ => ObjectName::of(Object::Memory { address }),
+        }
+    }
+
+    /// What so many bytes are that a call allocates.
+    fn heap_type(&mut self, call: u32, size: u64, symbols: &Symbols) -> &HeapType {
+        let (pc, own) = self.calls[call as usize];
+        self.types.entry((call, size)).or_insert_with(|| symbols.heap_type(pc, own, size))
     }
 
     /// A site as a location of the trace.
@@ -219,4 +272,10 @@ impl Memory {
         site.location = Some(location);
         Ok(location)
     }
+}
+
+/// A part of a block, to the trace.
+fn heap_name<'a>(ty: &'a HeapType, site: LocId, ordinal: u32, part: &'a LocalPart) -> ObjectName<'a> {
+    let object = Object::Heap { type_name: Some(&ty.name), site, ordinal };
+    ObjectName { path: &part.path, ..ObjectName::at(object, part.offset) }
 }

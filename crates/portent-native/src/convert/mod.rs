@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
 //! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
+//! | `locals` | variables on stacks |
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
 //! | `sites`, `groups` | where an event is; which events of a line are one finding |
 //! | `faults` | what the program did to memory and objects that were no longer its own, and how it died |
@@ -18,6 +19,7 @@ mod context;
 mod deadlock;
 mod faults;
 mod groups;
+mod locals;
 mod locks;
 mod memory;
 mod oddities;
@@ -35,13 +37,15 @@ pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
 use crate::symbols::{Module, OwnLine, Symbols};
+use areas::Area;
 use context::EventContext;
 use faults::Faults;
 use groups::Groups;
+use locals::Calls;
 use memory::Memory;
 use oddities::Oddity;
 use pages::{KnownVariable, Seen};
-use portent_runtime::log::{LogEvent, Record, note, op};
+use portent_runtime::log::{CallFrame, LogEvent, Record, note, op};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
@@ -216,7 +220,8 @@ impl Converter {
         let LogEvent { pc, address: caller, .. } = *event;
         let asked = self.positions[thread as usize];
         let call = self.sites.call(pc, caller, asked, frames.last(), room, &self.symbols, &mut self.names)?;
-        frames.push(call);
+        let frame = event.value.map_or_else(CallFrame::default, CallFrame::of_value);
+        frames.push(OpenCall { frame, ..call });
         Ok(())
     }
 
@@ -235,7 +240,8 @@ impl Converter {
             Some(known) => known,
             None if size == 0 => return Ok((op, self.no_bytes(thread)?, None)),
             None => {
-                let (known, freed) = self.memory.find(address, size, &self.symbols, &mut self.names)?;
+                let calls = Calls { open: &self.frames, positions: &self.positions };
+                let (known, freed) = self.memory.find(address, size, calls, &self.symbols, &mut self.names)?;
                 // The use of an object, which is told as that by what is done to it.
                 let is_object = size == 1 && event.value.is_none();
                 if let Some(area) = freed.filter(|_| !is_object) {
@@ -302,6 +308,7 @@ impl Converter {
                 let function = match self.frames[thread as usize].pop() {
                     Some(frame) => {
                         self.positions[thread as usize] = frame.caller;
+                        self.memory.returned(thread, self.frames[thread as usize].len());
                         frame.function
                     }
                     None => self.sites.function(pc, &self.symbols, &mut self.names)?,
@@ -319,7 +326,7 @@ impl Converter {
         if matches!(class, ObjectClass::Lock | ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier)
             && op != InputOp::Await
         {
-            let area = self.memory.area(address);
+            let area = self.settled(address);
             let key = (class, area.region, address - area.base);
             if area.freed.is_some() {
                 self.object_used_after_free(thread, index, event, area);
@@ -365,8 +372,9 @@ impl Converter {
             note::BLOCK => self.block = String::from_utf8_lossy(payload).into_owned(),
             note::ALLOCATE => {
                 let [address, size, pc, _] = numbers(payload);
-                let made = self.when(running, pc, index);
-                self.memory.allocate(address, size, made);
+                let (site, own) = self.allocation_site(running, pc);
+                let made = self.at_site(running, site, index);
+                self.memory.allocate(address, size, made, (pc, own));
             }
             note::MODULE => {
                 let [bias, start, end] = numbers(payload);
@@ -383,27 +391,32 @@ impl Converter {
         }
     }
 
-    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library.
-    fn allocation_site(&mut self, thread: u32, pc: u64) -> u32 {
+    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library, and its
+    /// program counter.
+    fn allocation_site(&mut self, thread: u32, pc: u64) -> (u32, u64) {
         /// Deeper than libraries call each other before they call `malloc`.
         const DEPTH: usize = 24;
         let frames = self.frames.get(thread as usize).map_or(&[][..], |frames| frames);
         let callers = frames.iter().rev().take(DEPTH).map(|frame| frame.caller);
         for pc in std::iter::once(pc).chain(callers) {
             if let Some(site) = self.sites.allocation(pc, &self.symbols, &mut self.memory) {
-                return site;
+                return (site, pc);
             }
         }
         let place = self.symbols.place(pc);
-        self.memory.site(OwnLine {
-            text: place.text,
-            function: place.function.unwrap_or_default(),
-            source: place.source,
-        })
+        let line = OwnLine { text: place.text, function: place.function.unwrap_or_default(), source: place.source };
+        (self.memory.site(line), pc)
+    }
+
+    /// Whose memory an address is now.
+    fn settled(&mut self, address: u64) -> Area {
+        let calls = Calls { open: &self.frames, positions: &self.positions };
+        self.memory.settle(address, calls, &self.symbols, &self.names).0
     }
 
     /// What a lock or the like that no event has touched is called.
     fn object_name(&mut self, address: u64) -> Option<String> {
+        self.settled(address);
         let Converter { memory, symbols, names, .. } = self;
         memory.named(address, symbols, names, |names, name| Ok(names.describe(&name))).ok()
     }
@@ -416,7 +429,7 @@ impl Converter {
         let mut holders = Vec::new();
         let object = match InputOp::from_code(code).map(InputOp::class) {
             Some(ObjectClass::Lock) => {
-                let area = self.memory.area(address);
+                let area = self.settled(address);
                 match self.sync.lock(area.region, address - area.base) {
                     Some(lock) => {
                         let others =

@@ -217,6 +217,17 @@ impl Pages {
         });
     }
 
+    /// The memory is something again that it was before: the trace's readers still believe what was last there.
+    pub(super) fn distrust(&mut self, address: u64, size: u64) {
+        self.forget(address, size);
+        self.each(address, size, |page, from, to| {
+            for (word, bytes) in words(from, to) {
+                page.doubtful[word] |= bytes;
+                page.known[word] &= !bytes;
+            }
+        });
+    }
+
     /// Variables before `address` may have reached up to it: forgets which they were.
     pub(super) fn forget_before(&mut self, address: u64, reach: u64) {
         let start = address.saturating_sub(reach);

@@ -5,6 +5,7 @@
 
 use super::memory::Memory;
 use crate::symbols::{Inlined, SourcePlace, Symbols};
+use portent_runtime::log::CallFrame;
 use portent_trace::{Frame, LocId, Names, ObjectClass, Problem, StackId};
 use rustc_hash::FxHashMap;
 
@@ -21,6 +22,10 @@ pub(super) struct OpenCall {
     pub(super) caller: u64,
     /// The calls up to and with this one.
     pub(super) stack: Option<StackId>,
+    /// A program counter in the function.
+    pub(super) pc: u64,
+    /// Where its locals are; all zero where that was not recorded.
+    pub(super) frame: CallFrame,
 }
 
 /// A place that was met, in the calls in which it was met.
@@ -166,7 +171,7 @@ impl Sites {
         let (call, within) = self.get(caller, innermost, room, symbols, names)?;
         let &Site { location: entry, function, .. } = self.site(pc, symbols, names)?;
         let stack = deeper(within, Frame { function, call }, room, names);
-        Ok(OpenCall { function, entry, caller, stack })
+        Ok(OpenCall { function, entry, caller, stack, pc, frame: CallFrame::default() })
     }
 
     /// The function that contains `pc`, as the machine sees it.

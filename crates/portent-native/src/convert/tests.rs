@@ -31,6 +31,8 @@ void *make(void) { return malloc(16); }
 int main(void) { deposit(); hits++; return counted() + (make() == 0); }
 static inline __attribute__((always_inline)) int twice(int *x) { *x += *x; return *x; }
 int inlines(int *x) { return twice(x); }
+int tally(int n) { int total = n; struct account mine[2]; mine[1].balance = n; return mine[1].balance + *&total; }
+int other(int n) { long unlike[9]; unlike[n] = n; return unlike[n]; }
 ";
 
 const BIAS: u64 = 0x5555_5555_4000;
@@ -75,7 +77,7 @@ fn program() -> &'static Program {
 /// A recording being made.
 struct Log {
     tables: Box<Tables>,
-    last: Vec<u16>,
+    trails: Vec<log::Trail>,
     bytes: Vec<u8>,
     running: u32,
 }
@@ -83,7 +85,8 @@ struct Log {
 impl Log {
     /// A recording of the program with so many threads, each with a stack.
     fn new(threads: u64) -> Log {
-        let mut log = Log { tables: Tables::boxed(), last: vec![0; 64], bytes: Vec::new(), running: 0 };
+        let mut log =
+            Log { tables: Tables::boxed(), trails: vec![log::Trail::default(); 64], bytes: Vec::new(), running: 0 };
         let path = program().path();
         log.note(note::MODULE, &[BIAS, BIAS, BIAS + 0x10000], path.to_str().unwrap());
         for thread in 0..threads {
@@ -120,10 +123,10 @@ impl Log {
     fn event(&mut self, event: LogEvent) -> &mut Self {
         let start = self.bytes.len();
         self.bytes.resize(start + MAX_EVENT, 0);
-        let last = &mut self.last[self.running as usize];
+        let trail = &mut self.trails[self.running as usize];
         #[allow(unsafe_code)]
         // SAFETY: the buffer has just got the room that an event needs, all zero.
-        let end = unsafe { write_event(&mut self.tables, last, self.bytes.as_mut_ptr().add(start), &event) };
+        let end = unsafe { write_event(&mut self.tables, trail, self.bytes.as_mut_ptr().add(start), &event) };
         self.cut(end);
         self
     }
@@ -434,6 +437,70 @@ fn stacks_are_named_after_their_threads_and_counted_from_where_they_begin() {
     log.on(1).write(STACK + 0x20_0000 - 0x120, 4, 1).on(0).write(0x10, 4, 2);
     let lines = log.convert().1;
     assert_eq!(lines, ["T1:teller w(stack(T1:teller)+288) 1 bank.c:11", "T0 w(memory 0x10) 2 bank.c:11"]);
+}
+
+/// Where a variable of a function is, on a frame.
+fn local_at(function: &str, frame: CallFrame, variable: &str) -> u64 {
+    let mut symbols = Symbols::new(program().folder.path());
+    let path = program().path().to_str().unwrap().to_owned();
+    symbols.load(&Module { bias: BIAS, start: BIAS, end: BIAS + 0x10000, path });
+    let (layout, bias) = symbols.frame(program().at(function)).unwrap();
+    let pc = program().in_function(function) - bias;
+    let of_frame = frame.stack - 512..frame.frame_pointer().unwrap() + 16;
+    let found = of_frame.into_iter().filter_map(|address| layout.find(frame, pc, address));
+    let found = found.into_iter().find(|found| layout.name(found.number).0 == variable);
+    found.unwrap_or_else(|| panic!("{variable} is not on the frame of {function}")).start
+}
+
+#[test]
+fn variables_on_stacks_are_called_by_their_names_whoever_accesses_them() {
+    let frame = CallFrame { stack: STACK + 0x8000, pointer: 64 };
+    let call = |function| LogEvent {
+        op: op::CALL,
+        pc: program().in_function(function),
+        address: program().in_function("main"),
+        size: 0,
+        value: Some(frame.value()),
+    };
+    let (total, mine) = (local_at("tally", frame, "total"), local_at("tally", frame, "mine"));
+    let mut log = Log::new(2);
+    log.event(call("tally")).write(total, 4, 7);
+    log.on(1).read(total, 4, 7).write(mine + 56, 4, 1).sync(op::ACQUIRE, mine + 56 + 8);
+    log.on(0).sync(op::RETURN, 0);
+    // Nothing has taken its place.
+    log.on(1).read(total, 4, 7);
+    log.on(0).event(call("other")).write(local_at("other", frame, "unlike") + 8, 8, 3).sync(op::RETURN, 0);
+    log.event(call("tally")).write(total, 4, 8);
+    let expected = [
+        "call(tally)",
+        "w(total in tally()) 7",
+        "r(total in tally()) 7",
+        "w(mine[1].balance in tally()) 1",
+        "acq(mine[1].lock in tally())",
+        "ret(tally)",
+        "r(total in tally()) 7",
+        "call(other)",
+        "w(unlike[1] in other()) 3",
+        "ret(other)",
+        "call(tally)",
+        "w(total in tally()) 8",
+    ];
+    assert_eq!(log.objects(), expected);
+}
+
+#[test]
+fn variables_of_one_name_on_two_stacks_are_counted() {
+    let mut log = Log::new(2);
+    for thread in 0..2 {
+        let frame = CallFrame { stack: STACK + u64::from(thread) * 0x10_0000 + 0x8000, pointer: 64 };
+        let (pc, address) = (program().in_function("tally"), program().in_function("main"));
+        log.on(thread).event(LogEvent { op: op::CALL, pc, address, size: 0, value: Some(frame.value()) });
+        log.write(local_at("tally", frame, "total"), 4, 1).write(frame.stack, 4, 1);
+    }
+    let names =
+        ["total in tally()", "temporary in tally()", "total in tally() (second)", "temporary in tally() (second)"];
+    let written: Vec<String> = log.objects().into_iter().filter(|object| object.starts_with('w')).collect();
+    assert_eq!(written, names.map(|name| format!("w({name}) 1")));
 }
 
 #[test]

@@ -10,9 +10,9 @@ use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-type Slice<'a> = EndianSlice<'a, LittleEndian>;
+pub(super) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 type Entry<'a> = DebuggingInformationEntry<Slice<'a>>;
-type Unit<'a> = gimli::Unit<Slice<'a>>;
+pub(super) type Unit<'a> = gimli::Unit<Slice<'a>>;
 
 /// All variables with a fixed address, and the types they need.
 pub(super) fn variables(file: &object::File<'_>) -> (Vec<Variable>, Types) {
@@ -22,20 +22,15 @@ pub(super) fn variables(file: &object::File<'_>) -> (Vec<Variable>, Types) {
     };
     let Ok(sections) = gimli::DwarfSections::load(load) else { return Default::default() };
     let dwarf = sections.borrow(|section| EndianSlice::new(section, LittleEndian));
-    let mut reader = Reader {
-        dwarf: &dwarf,
-        units: Vec::new(),
-        found: Vec::new(),
-        types: Types::default(),
-        known: FxHashMap::default(),
-    };
+    let mut reader = Reader::new(&dwarf);
+    // Where each unit starts, and the unit.
+    let mut units = Vec::new();
     let mut headers = dwarf.units();
     while let Ok(Some(header)) = headers.next() {
         if let (Some(start), Ok(unit)) = (header.debug_info_offset(), dwarf.unit(header)) {
-            reader.units.push((start.0, unit));
+            units.push((start.0, unit));
         }
     }
-    let units = std::mem::take(&mut reader.units);
     for number in 0..units.len() {
         // What was read before the damage is right.
         let _ = reader.unit(&units, number);
@@ -43,12 +38,19 @@ pub(super) fn variables(file: &object::File<'_>) -> (Vec<Variable>, Types) {
     (reader.found, reader.types)
 }
 
-struct Reader<'a> {
+/// The debug information of a file, for those who do without the file.
+pub(super) fn sections(file: &object::File<'_>) -> Result<gimli::DwarfSections<Vec<u8>>, gimli::Error> {
+    gimli::DwarfSections::load(|id| {
+        let section = file.section_by_name(id.name());
+        Ok(section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default().into_owned())
+    })
+}
+
+/// Reads names and types.
+pub(super) struct Reader<'a> {
     dwarf: &'a gimli::Dwarf<Slice<'a>>,
-    /// Where each unit starts, and the unit.
-    units: Vec<(usize, Unit<'a>)>,
     found: Vec<Variable>,
-    types: Types,
+    pub(super) types: Types,
     /// Types met before, by unit and place.
     known: FxHashMap<(usize, usize), TypeId>,
 }
@@ -57,6 +59,10 @@ struct Reader<'a> {
 const DEPTH: u32 = 64;
 
 impl<'a> Reader<'a> {
+    pub(super) fn new(dwarf: &'a gimli::Dwarf<Slice<'a>>) -> Reader<'a> {
+        Reader { dwarf, found: Vec::new(), types: Types::default(), known: FxHashMap::default() }
+    }
+
     fn unit(&mut self, units: &[(usize, Unit<'a>)], number: usize) -> gimli::Result<()> {
         let unit = &units[number].1;
         let source = unit.name.map(|name| name.to_string_lossy().into_owned());
@@ -106,11 +112,16 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn name(&self, unit: &Unit<'a>, entry: &Entry<'a>) -> Option<String> {
+    /// The name of an entry, or of the one that it is a copy of.
+    pub(super) fn own_or_origin_name(&self, unit: &Unit<'a>, entry: &Entry<'a>) -> Option<String> {
+        self.name(unit, entry).or_else(|| self.name(unit, &unit.entry(referred(entry)?).ok()?))
+    }
+
+    pub(super) fn name(&self, unit: &Unit<'a>, entry: &Entry<'a>) -> Option<String> {
         self.text(unit, entry.attr_value(gimli::DW_AT_name)?)
     }
 
-    fn text(&self, unit: &Unit<'a>, value: AttributeValue<Slice<'a>>) -> Option<String> {
+    pub(super) fn text(&self, unit: &Unit<'a>, value: AttributeValue<Slice<'a>>) -> Option<String> {
         self.dwarf.attr_string(unit, value).ok().map(|text| text.to_string_lossy().into_owned())
     }
 
@@ -149,12 +160,32 @@ impl<'a> Reader<'a> {
     }
 
     /// The type of a variable, which may stand at its declaration.
-    fn variable_type(&mut self, units: &[(usize, Unit<'a>)], number: usize, entry: &Entry<'a>) -> Option<TypeId> {
+    pub(super) fn variable_type(
+        &mut self,
+        units: &[(usize, Unit<'a>)],
+        number: usize,
+        entry: &Entry<'a>,
+    ) -> Option<TypeId> {
         if let Some(value) = entry.attr_value(gimli::DW_AT_type) {
             return self.type_at(units, number, value, DEPTH);
         }
         let declaration = units[number].1.entry(referred(entry)?).ok()?;
         self.type_at(units, number, declaration.attr_value(gimli::DW_AT_type)?, DEPTH)
+    }
+
+    /// The type of an entry, or of the one that it is a copy of: where that stands.
+    pub(super) fn own_or_origin_type(&self, unit: &Unit<'a>, entry: &Entry<'a>) -> Option<AttributeValue<Slice<'a>>> {
+        let own = entry.attr_value(gimli::DW_AT_type);
+        own.or_else(|| unit.entry(referred(entry)?).ok()?.attr_value(gimli::DW_AT_type))
+    }
+
+    /// A type of the first of some units.
+    pub(super) fn first_units_type(
+        &mut self,
+        units: &[(usize, Unit<'a>)],
+        at: AttributeValue<Slice<'a>>,
+    ) -> Option<TypeId> {
+        self.type_at(units, 0, at, DEPTH)
     }
 
     fn type_at(
@@ -293,7 +324,7 @@ fn children<'a>(unit: &Unit<'a>, entry: &Entry<'a>) -> Vec<Entry<'a>> {
 }
 
 /// The entry that declares what this one defines.
-fn referred(entry: &Entry<'_>) -> Option<UnitOffset> {
+pub(super) fn referred(entry: &Entry<'_>) -> Option<UnitOffset> {
     let at = entry.attr_value(gimli::DW_AT_specification).or_else(|| entry.attr_value(gimli::DW_AT_abstract_origin))?;
     match at {
         AttributeValue::UnitRef(offset) => Some(offset),

@@ -6,12 +6,17 @@
 
 mod dwarf;
 mod globals;
+mod heap;
+mod locals;
 mod types;
 
 pub use globals::Datum;
+pub use heap::HeapType;
+pub use locals::{FrameLayout, LocalPart};
 
 use crate::files::Kept;
 use globals::{Globals, Whole};
+use locals::Locals;
 use portent_trace::{line_identity, source_lines};
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
@@ -91,8 +96,11 @@ struct Image {
     name: String,
     lines: OnceCell<Option<addr2line::Loader>>,
     globals: OnceCell<Globals>,
+    locals: OnceCell<Option<Locals>>,
     /// Places that were looked up, by the address that the file gives, as told in one directory.
     places: RefCell<FxHashMap<u64, SourcePlace>>,
+    /// What calls allocate, by where they return to, where the program's own code goes on, and how much.
+    heap_types: RefCell<FxHashMap<(u64, u64, u64), Rc<HeapType>>>,
 }
 
 thread_local! {
@@ -113,8 +121,16 @@ fn line_of(file: &Path, line: u32) -> String {
 impl Image {
     fn new(path: &str) -> Image {
         let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
-        let (lines, globals, places) = (OnceCell::new(), OnceCell::new(), RefCell::default());
-        Image { path: path.into(), name: name.into(), lines, globals, places }
+        let (lines, globals, locals) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Image {
+            path: path.into(),
+            name: name.into(),
+            lines,
+            globals,
+            locals,
+            places: RefCell::default(),
+            heap_types: RefCell::default(),
+        }
     }
     /// The image of a file as it is now, for places that are told relative to a directory.
     fn of(path: &str, directory: &Path) -> Rc<Image> {
@@ -126,6 +142,9 @@ impl Image {
     }
     fn lines(&self) -> Option<&addr2line::Loader> {
         self.lines.get_or_init(|| addr2line::Loader::new(&self.path).ok()).as_ref()
+    }
+    fn locals(&self) -> Option<&Locals> {
+        self.locals.get_or_init(|| if self.is_runtime() { None } else { Locals::of(&self.path) }).as_ref()
     }
     fn globals(&self) -> &Globals {
         self.globals.get_or_init(|| Globals::of(&self.path))
@@ -154,12 +173,19 @@ pub struct Symbols {
     directory: PathBuf,
     loaded: Vec<Loaded>,
     images: FxHashMap<String, Rc<Image>>,
+    /// Lines of source files that were asked for.
+    sources: RefCell<FxHashMap<PathBuf, Vec<String>>>,
 }
 
 impl Symbols {
     /// Nothing is loaded yet.
     pub fn new(directory: &Path) -> Symbols {
-        Symbols { directory: directory.to_owned(), loaded: Vec::new(), images: FxHashMap::default() }
+        Symbols {
+            directory: directory.to_owned(),
+            loaded: Vec::new(),
+            images: FxHashMap::default(),
+            sources: RefCell::default(),
+        }
     }
 
     /// A module is in memory now; whatever was there before is gone. Whether that changes anything.
@@ -285,6 +311,52 @@ impl Symbols {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
         Some(loaded.image.globals().datum(inside, len).unwrap_or_else(|| loaded.without_symbol(inside)))
+    }
+
+    /// What is on the frame of the function that contains `pc`, and what to subtract from addresses in its code.
+    pub fn frame(&self, pc: u64) -> Option<(Rc<FrameLayout>, u64)> {
+        let loaded = self.at(pc)?;
+        Some((loaded.image.locals()?.frame(pc.wrapping_sub(loaded.bias))?, loaded.bias))
+    }
+
+    /// What a call that returns to `pc` allocates for the program's own code, which goes on at `own`.
+    pub fn heap_type(&self, pc: u64, own: u64, size: u64) -> Rc<HeapType> {
+        let at = self.at(own.wrapping_sub(1));
+        let known = |loaded: &Loaded| (pc.wrapping_sub(loaded.bias), own.wrapping_sub(loaded.bias), size);
+        // What libraries allocate is allocated by the same call for many: only the program's own image knows for whom.
+        if let Some(found) = at.and_then(|at| at.image.heap_types.borrow().get(&known(at)).cloned()) {
+            return found;
+        }
+        let found = || {
+            let place = self.place(pc);
+            let inlined = place.inlined.iter().map(|inlined| inlined.function.clone());
+            let functions: Vec<String> = inlined.chain(place.outer).collect();
+            let at = self.at(own.wrapping_sub(1))?;
+            let line = self.place(own).own.and_then(|line| self.source_line(&line.text)).unwrap_or_default();
+            let call = match self.at(pc.wrapping_sub(1)) {
+                Some(loaded) if Rc::ptr_eq(&loaded.image, &at.image) => pc,
+                _ => own,
+            };
+            let counted = |pc: u64| pc.wrapping_sub(1).wrapping_sub(at.bias);
+            let allocation =
+                heap::Allocation { functions: &functions, line: &line, own: counted(own), call: counted(call), size };
+            heap::heap_type(at.image.locals()?, &allocation)
+        };
+        let found = Rc::new(found().unwrap_or_else(|| HeapType::of_size(size)));
+        if let Some(at) = at {
+            at.image.heap_types.borrow_mut().insert(known(at), Rc::clone(&found));
+        }
+        found
+    }
+
+    /// The text of a line of the source, given as `file:line`.
+    fn source_line(&self, place: &str) -> Option<String> {
+        let (file, line) = place.rsplit_once(':')?;
+        let line: usize = line.parse().ok()?;
+        let path = self.directory.join(file);
+        let mut sources = self.sources.borrow_mut();
+        let text = sources.entry(path.clone()).or_insert_with(|| source_lines(&path).unwrap_or_default());
+        text.get(line.checked_sub(1)?).cloned()
     }
 
     /// What a lock or the like in a module is.

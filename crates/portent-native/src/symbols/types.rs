@@ -78,6 +78,20 @@ impl Types {
         self.get(id)
     }
 
+    /// Whether nothing inside a type has a name for its users.
+    fn is_closed(&self, mut id: TypeId) -> bool {
+        for _ in 0..DEPTH {
+            let Type { name, shape, .. } = self.get(id);
+            // Those of Rust hold what they protect.
+            if name.as_deref().is_some_and(|name| synchronises(name) && !name.contains('<')) {
+                return true;
+            }
+            let Shape::Alias(next) = shape else { break };
+            id = *next;
+        }
+        false
+    }
+
     /// The smallest part of an object of type `id` that holds `len` bytes from `offset` on.
     pub(super) fn part(&self, id: TypeId, offset: u64, len: u64) -> Part {
         self.part_at(id, offset, len, DEPTH).0
@@ -96,7 +110,7 @@ impl Types {
         let ty = self.plain(id);
         let exact = offset == 0 && len == ty.size;
         let here = |signed| (Part { path: String::new(), offset, signed }, exact);
-        if depth == 0 {
+        if depth == 0 || self.is_closed(id) {
             return here(false);
         }
         match &ty.shape {
@@ -251,6 +265,7 @@ mod tests {
         assert_eq!(path(56, 56), ("[1]".into(), 0, false));
         assert_eq!(path(50, 20), (String::new(), 50, false));
         assert_eq!(path(1000, 4), (String::new(), 1000, false));
+        assert_eq!(path(56 + 16, 1), ("[1].lock".into(), 0, false), "what is inside a lock is nobody's business");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::error::Problem;
 use crate::ids::{LocId, LockId, ThreadId};
 use crate::names::{ByteRange, NameTable, Names, ObjectClass};
 use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 
 /// An object in numbers, as it is kept in memory and in files.
@@ -57,6 +57,9 @@ pub(crate) struct Objects {
     apart: Vec<Apart>,
     /// By class and number; shorter than the table of names where the last ones are nothing but text.
     names: [Vec<PackedName>; ObjectClass::ALL.len()],
+    /// Objects in memory that are called the same, and which of them is in which region, counted from 1. Not in files: only
+    /// who names memory needs it.
+    namesakes: FxHashMap<String, FxHashMap<u32, u64>>,
 }
 
 impl PackedName {
@@ -274,15 +277,23 @@ impl Names {
         Ok(id)
     }
 
-    /// Like [`Names::intern_range`], by what the memory is and where: where another range has the name, it says how long
-    /// or where this one is.
+    /// Like [`Names::intern_range`], by what the memory is and where: objects of one name are counted, and where another
+    /// range has the name, it says how long or where this one is.
     pub fn intern_memory(&mut self, name: ObjectName<'_>, range: ByteRange, address: u64) -> Result<u32, Problem> {
         let mut name = name;
+        let whole = self.describe(&ObjectName::of(name.object));
+        let namesakes = self.objects_mut().namesakes.entry(whole).or_default();
+        let next = namesakes.len() as u64 + 1;
+        let which = *namesakes.entry(range.region).or_insert(next);
+        if which > 1 {
+            name.apart.by = ApartBy::Nth(which);
+        }
+        let by = name.apart.by;
         if let Some(taken) = self.known_object(ObjectClass::Variable, &name) {
             let other = self.range(taken);
             let same_start = other.is_some_and(|other| (other.region, other.start) == (range.region, range.start));
             name.apart = match same_start {
-                true => Apart { len: range.len, ..Apart::default() },
+                true => Apart { by, len: range.len, again: 0 },
                 false => Apart { by: ApartBy::Address(address), ..Apart::default() },
             };
             if self.known_object(ObjectClass::Variable, &name).is_some() {
@@ -360,9 +371,9 @@ mod tests {
         let mut names = Names::default();
         let lock = ObjectClass::Lock;
         let ids: Vec<u32> = (0..3).map(|_| names.new_object(lock, global("m")).unwrap()).collect();
-        assert_eq!(names.table(lock).iter().collect::<Vec<_>>(), ["m", "m@2", "m@3"]);
+        assert_eq!(names.table(lock).iter().collect::<Vec<_>>(), ["m", "m (second)", "m (third)"]);
         let again = names.intern_again(lock, ids[1], 2).unwrap();
-        assert_eq!(names.name(lock, again), "m@2#2");
+        assert_eq!(names.name(lock, again), "m (second)#2");
         assert_eq!(names.object(lock, again).apart, Apart { by: ApartBy::Nth(2), len: 0, again: 2 });
         let plain = names.intern(lock, b"p").unwrap();
         let again = names.intern_again(lock, plain, 3).unwrap();
@@ -376,9 +387,11 @@ mod tests {
         for (range, address, expected) in [
             (range(1, 0, 4), 0x10, "x"),
             (range(1, 0, 8), 0x10, "x:8"),
-            (range(2, 0, 4), 0x20, "x@0x20"),
-            (range(3, 0, 4), 0x20, "x@0x20:4"),
-            (range(4, 0, 4), 0x20, "x@0x20:4#4"),
+            (range(2, 0, 4), 0x20, "x (second)"),
+            (range(2, 0, 8), 0x20, "x (second):8"),
+            (range(3, 0, 4), 0x20, "x (third)"),
+            (range(2, 8, 8), 0x28, "x@0x28"),
+            (range(2, 16, 8), 0x28, "x@0x28:8"),
         ] {
             let id = names.intern_memory(global("x"), range, address).unwrap();
             assert_eq!(names.name(ObjectClass::Variable, id), expected);

@@ -1,6 +1,6 @@
 //! What objects are called. Ids of findings are made from these texts: a change here changes them all.
 
-use super::{Apart, ApartBy, Object, ObjectName};
+use super::{Apart, ApartBy, Local, Object, ObjectName};
 use crate::names::{Location, Names};
 use std::fmt::{self, Display, Formatter};
 
@@ -17,17 +17,25 @@ impl Display for Described<'_> {
             Object::Named(text) => f.write_str(text)?,
             Object::Global { name } => write!(f, "{name}{path}{}", Plus(offset))?,
             Object::Heap { type_name, site, ordinal } => {
-                let site = self.names.location(site);
-                match type_name {
-                    Some(type_name) => write!(f, "{type_name}({site})#{ordinal}{path}{}", Plus(offset))?,
-                    None => write!(f, "heap({site})#{ordinal}{path}{}", Plus(offset))?,
+                let (site, type_name) = (self.names.location(site), type_name.unwrap_or("memory"));
+                match (type_name.strip_suffix("[]"), path.strip_prefix('.')) {
+                    (Some(element), _) if path.starts_with('[') => write!(f, "{element}{path}{}", Plus(offset))?,
+                    (_, Some(member)) => write!(f, "{type_name}::{member}{} of {type_name}", Plus(offset))?,
+                    _ if offset > 0 => write!(f, "byte {offset} of {type_name}")?,
+                    _ => write!(f, "{type_name}{path}")?,
                 }
+                write!(f, " from {site}{}", Which(ordinal.into()))?;
             }
             Object::Stack { local: Some(local), .. } => {
-                write!(f, "{}{path}{} in {}()", local.name, Plus(offset), local.function)?;
+                let Local { function, name } = local;
+                // A lambda has no name that one could call it by.
+                let call = if function.ends_with(['}', ')']) { "" } else { "()" };
+                write!(f, "{name}{path}{} in {function}{call}", Plus(offset))?;
             }
             Object::Stack { thread, local: None } => write!(f, "stack({})+{offset}", self.names.thread(thread))?,
-            Object::Module { name, offset } => write!(f, "{name}+{offset:#x}")?,
+            Object::Module { name, offset } => write!(f, "byte {offset} of {name}")?,
+            Object::Memory { address: 0 } => f.write_str("null pointer")?,
+            Object::Memory { address: address @ 1..NULL_PAGE } => write!(f, "null pointer+{address}")?,
             Object::Memory { address } => write!(f, "memory {address:#x}")?,
             Object::Unnamed { address } => write!(f, "{address:#x}")?,
             Object::Nothing { thread } => write!(f, "nothing(T{})", thread.index())?,
@@ -40,6 +48,9 @@ impl Display for Described<'_> {
     }
 }
 
+/// Nothing is ever in the first page: what is accessed there is a member of what a null pointer does not point to.
+const NULL_PAGE: u64 = 4096;
+
 /// An offset, unless it is 0.
 struct Plus(u64);
 
@@ -49,12 +60,36 @@ impl Display for Plus {
     }
 }
 
+/// Which of several, behind the name of all of them; the first needs no number.
+struct Which(u64);
+
+impl Display for Which {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        const WORDS: [&str; 9] = ["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+        let n = self.0;
+        if n < 2 {
+            return Ok(());
+        }
+        if let Some(word) = usize::try_from(n - 2).ok().and_then(|at| WORDS.get(at)) {
+            return write!(f, " ({word})");
+        }
+        let ending = match (n % 10, n % 100) {
+            (_, 11..=13) => "th",
+            (1, _) => "st",
+            (2, _) => "nd",
+            (3, _) => "rd",
+            _ => "th",
+        };
+        write!(f, " ({n}{ending})")
+    }
+}
+
 impl Display for Apart {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.by {
             ApartBy::Nothing => {}
             ApartBy::Address(address) => write!(f, "@{address:#x}")?,
-            ApartBy::Nth(n) => write!(f, "@{n}")?,
+            ApartBy::Nth(n) => Which(n).fmt(f)?,
         }
         if self.len > 0 {
             write!(f, ":{}", self.len)?;
@@ -98,7 +133,6 @@ fn place_in(name: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Local;
     use super::*;
     use crate::ids::{LocId, LockId, ThreadId};
     use crate::names::ObjectClass;
@@ -113,22 +147,32 @@ mod tests {
         let text = |name: &ObjectName<'_>| Described { names: &names, name }.to_string();
         let heap = Object::Heap { type_name: None, site, ordinal: 3 };
         let node = Object::Heap { type_name: Some("Node"), site, ordinal: 3 };
+        let nodes = |ordinal| Object::Heap { type_name: Some("Node[]"), site, ordinal };
         let stack = Object::Stack { thread, local: None };
         let local = Object::Stack { thread, local: Some(Local { function: "main", name: "total" }) };
+        let lambda = Object::Stack { thread, local: Some(Local { function: "main::{lambda()#1}", name: "n" }) };
         let accounts = Object::Global { name: "accounts" };
         let thread_7 = |name| Object::Thread { number: 7, name, start: LocId::from_number(1) };
         for (object, path, offset, expected) in [
             (Object::Named("x[0..4]"), "", 0, "x[0..4]"),
             (accounts, "[2].balance", 0, "accounts[2].balance"),
             (accounts, "[2]", 3, "accounts[2]+3"),
-            (heap, "", 0, "heap(list.c:31)#3"),
-            (heap, "", 8, "heap(list.c:31)#3+8"),
-            (node, ".next", 0, "Node(list.c:31)#3.next"),
+            (heap, "", 0, "memory from list.c:31 (third)"),
+            (heap, "", 8, "byte 8 of memory from list.c:31 (third)"),
+            (node, "", 0, "Node from list.c:31 (third)"),
+            (node, ".next", 0, "Node::next of Node from list.c:31 (third)"),
+            (node, ".next", 4, "Node::next+4 of Node from list.c:31 (third)"),
+            (nodes(1), "", 0, "Node[] from list.c:31"),
+            (nodes(11), "[2].next", 0, "Node[2].next from list.c:31 (11th)"),
+            (nodes(22), "[2]", 4, "Node[2]+4 from list.c:31 (22nd)"),
             (stack, "", 2912, "stack(T0:main)+2912"),
             (stack, "", 0, "stack(T0:main)+0"),
             (local, "[1]", 2, "total[1]+2 in main()"),
-            (Object::Module { name: "libm.so.6", offset: 0x10 }, "", 0, "libm.so.6+0x10"),
-            (Object::Memory { address: 0x10 }, "", 0, "memory 0x10"),
+            (lambda, "", 0, "n in main::{lambda()#1}"),
+            (Object::Module { name: "libm.so.6", offset: 0x10 }, "", 0, "byte 16 of libm.so.6"),
+            (Object::Memory { address: 0 }, "", 0, "null pointer"),
+            (Object::Memory { address: 0x10 }, "", 0, "null pointer+16"),
+            (Object::Memory { address: 0x1000 }, "", 0, "memory 0x1000"),
             (Object::Unnamed { address: 0x10 }, "", 0, "0x10"),
             (Object::Nothing { thread }, "", 0, "nothing(T0)"),
             (Object::Message { channel: 0x10, number: 4 }, "", 0, "chan 0x10:4"),
@@ -142,7 +186,7 @@ mod tests {
             (accounts, apart(ApartBy::Nothing, 4, 0), "accounts:4"),
             (accounts, apart(ApartBy::Address(0x20), 0, 0), "accounts@0x20"),
             (accounts, apart(ApartBy::Address(0x20), 4, 9), "accounts@0x20:4#9"),
-            (accounts, apart(ApartBy::Nth(2), 0, 3), "accounts@2#3"),
+            (accounts, apart(ApartBy::Nth(2), 0, 3), "accounts (second)#3"),
             (Object::Message { channel: 1, number: 2 }, apart(ApartBy::Nothing, 0, 2), "chan 0x1:2#2"),
             (Object::Handover { lock }, apart(ApartBy::Nothing, 0, 1), "m handed over #1"),
         ] {

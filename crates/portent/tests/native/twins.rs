@@ -2,8 +2,8 @@
 //! and nothing is held against the fixed one. All that is wrong comes as one table; `cargo test -p portent --test native twins
 //! -- --nocapture` prints the whole table, with the seconds that each check took.
 //!
-//! Only the exit status, the first finding and the length of the report are looked at: how findings are worded, explained
-//! and replayed is for other tests.
+//! Only the exit status, the first finding, the length of the report and the names in it are looked at: how findings are
+//! worded, explained and replayed is for other tests.
 
 use crate::{PORTENT, build, left_out};
 use portent_testing::command::{Finished, LIMIT, NOTHING, run, there_is};
@@ -86,6 +86,10 @@ fn check(twin: &Twin, side: Side) -> Row {
     };
     let mut got = describe_got(&finished, json.as_ref());
     let mut complaints: Vec<String> = verdict.err().into_iter().collect();
+    complaints.extend(json.as_ref().and_then(|json| strange_names(json, &twin.file(side)).err()));
+    if finished.told().contains(RUNTIME) {
+        complaints.push("the report names the runtime".into());
+    }
     let lines = finished.told().lines().count();
     if lines > MOST_LINES {
         complaints.push(format!("{lines} lines are too long a report"));
@@ -133,6 +137,39 @@ fn judge_fixed(finished: &Finished, json: Option<&Value>) -> Verdict {
     let findings = json.and_then(|json| json["findings"].as_array()).ok_or("there is no JSON")?;
     let alarm = findings.iter().any(|finding| level(finding) == Some("failure"));
     if alarm { Err("nothing may be held against it".into()) } else { Ok(()) }
+}
+
+/// What nobody may read in a report.
+const RUNTIME: &str = "portent_runtime";
+
+/// Whether every finding sends its reader to the program's own source first, and calls what it is about by names of it.
+fn strange_names(json: &Value, file: &str) -> Verdict {
+    let mut strange: Vec<String> = Vec::new();
+    for finding in json["findings"].as_array().into_iter().flatten() {
+        let id = text(finding, "id").unwrap_or("?");
+        let places = finding["places"].as_array().map_or(&[][..], Vec::as_slice);
+        let stack = finding["stacks"].get(0).and_then(Value::as_array);
+        let own = places.first().and_then(|first| line_in(first, file).or_else(|| innermost(stack?, file)));
+        if !places.is_empty() && own.is_none() {
+            strange.push(format!("{id} is not in the source"));
+        }
+        let objects = places.iter().filter_map(|place| text(place, "object")).chain(text(finding, "object"));
+        let mut nameless: Vec<&str> = objects.filter(|object| is_nameless(object)).collect();
+        nameless.dedup();
+        strange.extend(nameless.iter().map(|object| format!("{id} is about {object:?}")));
+        let names_runtime = ["places", "stacks", "threads", "why", "object"]
+            .iter()
+            .any(|field| finding[field].to_string().contains(RUNTIME));
+        if names_runtime {
+            strange.push(format!("{id} names the runtime"));
+        }
+    }
+    if strange.is_empty() { Ok(()) } else { Err(strange.join(", ")) }
+}
+
+/// Whether a name is none of the source: an address, a place on some stack, bytes of a module.
+fn is_nameless(object: &str) -> bool {
+    ["0x", "stack(", "heap(", ".so.", "temporary"].iter().any(|sign| object.contains(sign))
 }
 
 fn first_finding(json: &Value) -> Option<&Value> {

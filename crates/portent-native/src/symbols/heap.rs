@@ -1,0 +1,355 @@
+//! Types of allocated memory, as far as anything tells them.
+//!
+//! Debug information of gcc says nothing about what a call of `malloc` or `new` makes. Asked are, in this order: the library's
+//! function that allocates, which has the type in its name (`std::allocator<Account>::allocate`, so all containers and
+//! `std::make_shared`); the line that allocates (`new Node`, `sizeof(struct node)`); the variable that the line assigns to,
+//! by its type. What the last two say is believed only if debug information knows a type of that name whose size fits.
+
+use super::dwarf::{Reader, Slice, Unit};
+use super::locals::{LocalPart, Locals};
+use super::types::{Part, TypeId, Types};
+use gimli::{AttributeValue, UnitOffset};
+use rustc_hash::FxHashMap;
+
+/// What was allocated.
+#[derive(Debug)]
+pub struct HeapType {
+    /// The type, with `[]` behind it if there are several.
+    pub name: String,
+    types: Types,
+    ty: Option<TypeId>,
+    /// Where in the block the first of that type begins.
+    at: u64,
+    /// How far they are apart; 0 if there is one.
+    stride: u64,
+}
+
+impl HeapType {
+    /// So many bytes of which nothing else is known.
+    pub fn of_size(size: u64) -> HeapType {
+        let name = if size == 1 { "1 byte".to_owned() } else { format!("{size} bytes") };
+        HeapType { name, types: Types::default(), ty: None, at: 0, stride: 0 }
+    }
+
+    /// Where in the block the type begins that an offset belongs to; which element that is.
+    fn inside(&self, offset: u64) -> Option<(TypeId, String, u64)> {
+        let inside = offset.checked_sub(self.at)?;
+        let ty = self.ty?;
+        match self.stride {
+            0 => Some((ty, String::new(), inside)),
+            stride => Some((ty, format!("[{}]", inside / stride), inside % stride)),
+        }
+    }
+
+    /// Which part of it `len` bytes from an offset on are.
+    pub fn part(&self, offset: u64, len: u64) -> LocalPart {
+        let Some((ty, element, inside)) = self.inside(offset) else { return self.without_type(offset) };
+        if self.stride > 0 && inside + len > self.stride {
+            return LocalPart { offset, ..LocalPart::default() };
+        }
+        let Part { path, offset, signed } = self.types.part(ty, inside, len);
+        LocalPart { path: element + &path, offset, signed }
+    }
+
+    /// Which part of it a lock or the like at an offset is.
+    pub fn object(&self, offset: u64) -> LocalPart {
+        let found = self.inside(offset).and_then(|(ty, element, inside)| {
+            let path = self.types.object(ty, inside)?;
+            Some(LocalPart { path: element + &path, ..LocalPart::default() })
+        });
+        found.unwrap_or_else(|| self.part(offset, 1))
+    }
+
+    fn without_type(&self, offset: u64) -> LocalPart {
+        if offset < self.at {
+            // What the library keeps before the object.
+            let path = if self.name.ends_with("[]") { "" } else { ".(library's own)" };
+            return LocalPart { path: path.to_owned(), ..LocalPart::default() };
+        }
+        LocalPart { offset, ..LocalPart::default() }
+    }
+}
+
+/// What is known of an allocation.
+pub(super) struct Allocation<'a> {
+    /// The functions that allocate, the innermost first, demangled.
+    pub(super) functions: &'a [String],
+    /// The text of the program's own line.
+    pub(super) line: &'a str,
+    /// A program counter of that line, as the file counts, and one of the allocating call.
+    pub(super) own: u64,
+    pub(super) call: u64,
+    pub(super) size: u64,
+}
+
+/// How many of a type a block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    One,
+    /// As the elements of a vector, even if there is only one now.
+    Several,
+    AsFits,
+}
+
+/// Named types of a unit: where they are, how large, and their names with all scopes.
+pub(super) type TypeIndex = FxHashMap<String, Vec<(usize, u64, String)>>;
+
+/// What an allocation makes.
+pub(super) fn heap_type(locals: &Locals, allocation: &Allocation<'_>) -> Option<HeapType> {
+    let Allocation { functions, line, own, call, size } = *allocation;
+    if let Some(argument) = functions.iter().find_map(|function| allocated_by(function)) {
+        let (held, at) = wrapped(argument);
+        let shown = shown(held);
+        let count = if at == 0 { Count::Several } else { Count::One };
+        let known =
+            [call, own].into_iter().find_map(|pc| by_name(locals, pc, held, size.checked_sub(at)?, &shown, count));
+        return Some(match known {
+            Some(known) => HeapType { at, ..known },
+            None => HeapType { name: shown, ..HeapType::of_size(size) },
+        });
+    }
+    if functions.iter().any(|function| function.contains("basic_string<") || function.starts_with("std::string::")) {
+        return Some(HeapType { name: "std::string's text".into(), ..HeapType::of_size(size) });
+    }
+    if functions.iter().any(|function| function.contains("std::thread::thread<")) {
+        return Some(HeapType { name: "std::thread's function".into(), ..HeapType::of_size(size) });
+    }
+    let named = types_in(line).into_iter().find_map(|name| by_name(locals, own, &name, size, &name, Count::AsFits));
+    named.or_else(|| by_variable(locals, own, assigned(line)?, size))
+}
+
+/// The template argument of an allocator's function.
+fn allocated_by(function: &str) -> Option<&str> {
+    let (before, _) = function.split_once("::allocate(")?;
+    let start = ["new_allocator<", "std::allocator<"].iter().find_map(|name| Some(before.rfind(name)? + name.len()))?;
+    let inside = before[start..].strip_suffix('>')?.trim();
+    (!inside.is_empty()).then_some(inside)
+}
+
+/// What the nodes of the standard containers hold, and where in them.
+fn wrapped(argument: &str) -> (&str, u64) {
+    const NODES: [(&str, u64); 5] = [
+        ("std::_Sp_counted_ptr_inplace<", 16),
+        ("std::_Rb_tree_node<", 32),
+        ("std::_List_node<", 16),
+        ("std::_Fwd_list_node<", 8),
+        ("std::__detail::_Hash_node<", 8),
+    ];
+    for (name, at) in NODES {
+        if let Some(inside) = argument.strip_prefix(name) {
+            return (first_argument(inside), at);
+        }
+    }
+    (argument, 0)
+}
+
+/// The first of several template arguments.
+fn first_argument(inside: &str) -> &str {
+    let mut depth = 0;
+    for (at, c) in inside.char_indices() {
+        match c {
+            '<' | '(' => depth += 1,
+            ',' | '>' if depth == 0 => return inside[..at].trim(),
+            '>' | ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    inside
+}
+
+/// A type as people write it.
+fn shown(name: &str) -> String {
+    // Nobody calls it; the name of a function is shortened with the types in it.
+    let short = portent_trace::short_function(&format!("{name}::x"));
+    short.strip_suffix("::x").map_or_else(|| name.to_owned(), str::to_owned)
+}
+
+/// Names of types that a line which allocates mentions.
+fn types_in(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (before, _) in line.match_indices("new") {
+        let rest = &line[before + 3..];
+        let alone = !line[..before].ends_with(is_name) && rest.starts_with([' ', '(']);
+        let rest = rest.trim_start();
+        // `new (place) T`, `new (std::nothrow) T`
+        let rest = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest);
+        found.extend(type_at_start(rest).filter(|_| alone));
+    }
+    for start in ["make_shared<", "make_unique<", "make_shared_for_overwrite<", "make_unique_for_overwrite<"] {
+        found.extend(line.match_indices(start).filter_map(|(at, _)| type_at_start(&line[at + start.len()..])));
+    }
+    for (at, name) in line.match_indices("sizeof") {
+        let rest = line[at + name.len()..].trim_start();
+        found.extend(rest.strip_prefix('(').and_then(type_at_start));
+    }
+    for (at, _) in line.match_indices("alloc(") {
+        // `(T *)malloc(…)`
+        let start = line[..at].rfind(|c| !is_name(c)).map_or(0, |before| before + 1);
+        let cast = line[..start].trim_end().strip_suffix(')').and_then(|cast| Some(cast.rsplit_once('(')?.1));
+        found.extend(cast.and_then(|cast| type_at_start(cast.trim_end_matches([' ', '*']))));
+    }
+    found
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The type that a text begins with, without its template arguments.
+fn type_at_start(text: &str) -> Option<String> {
+    let mut text = text.trim_start();
+    for word in ["struct ", "union ", "const ", "class ", "volatile "] {
+        text = text.strip_prefix(word).unwrap_or(text).trim_start();
+    }
+    const TWO: [&str; 3] = ["unsigned ", "signed ", "long "];
+    let mut end = text.find(|c| !is_name(c) && c != ':').unwrap_or(text.len());
+    if TWO.iter().any(|word| text.starts_with(word)) {
+        end = text.find(|c| !is_name(c) && c != ' ').unwrap_or(text.len());
+    }
+    let name = text[..end].trim().trim_start_matches("::");
+    // A pointer is not what it points to.
+    let is_pointer = text[end..].trim_start().starts_with('*');
+    (name.starts_with(|c: char| c.is_alphabetic() || c == '_') && !is_pointer).then(|| name.to_owned())
+}
+
+/// The variable that a line assigns to.
+fn assigned(line: &str) -> Option<&str> {
+    let at = line.find('=')?;
+    if line[at + 1..].starts_with('=') {
+        return None;
+    }
+    let left = line[..at].trim_end();
+    let start = left.rfind(|c| !is_name(c)).map_or(0, |before| before + 1);
+    // A member is somebody else's.
+    let is_member = left[..start].ends_with(['.', '>', ']']);
+    (!is_member && start < left.len()).then(|| &left[start..])
+}
+
+fn fits(size: u64, of_type: u64) -> bool {
+    of_type > 0 && size >= of_type
+}
+
+/// What a block of so many bytes is, by the name of a type that the unit of `pc` knows.
+fn by_name(locals: &Locals, pc: u64, name: &str, size: u64, shown: &str, count: Count) -> Option<HeapType> {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    locals.with_unit(pc, |dwarf, units, number| {
+        let index = locals.types(dwarf, &units[0].1, number);
+        let of_name = index.get(last).or_else(|| index.get(name))?;
+        let is_it = |entry: &&(usize, u64, String)| fits(size, entry.1);
+        let whole = |entry: &&(usize, u64, String)| entry.2 == name || entry.2.ends_with(&format!("::{name}"));
+        let candidates = || of_name.iter().filter(is_it);
+        let &(offset, ..) = candidates().find(whole).or_else(|| candidates().next())?;
+        made_of(dwarf, units, AttributeValue::UnitRef(UnitOffset(offset)), size, Some(shown), count)
+    })
+}
+
+/// What a block of so many bytes is, by the variable of the function at `pc` that points to it.
+fn by_variable(locals: &Locals, pc: u64, name: &str, size: u64) -> Option<HeapType> {
+    locals.with_unit(pc, |dwarf, units, number| {
+        let unit = &units[0].1;
+        let function = locals.function(dwarf, number, pc)?;
+        let mut cursor = unit.entries_at_offset(UnitOffset(function)).ok()?;
+        let top = cursor.next_dfs().ok()??.depth();
+        let reader = Reader::new(dwarf);
+        while let Ok(Some(entry)) = cursor.next_dfs() {
+            if entry.depth() <= top {
+                break;
+            }
+            let is_variable = matches!(entry.tag(), gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter);
+            if !is_variable || reader.own_or_origin_name(unit, entry).as_deref() != Some(name) {
+                continue;
+            }
+            let pointee = pointee(unit, reader.own_or_origin_type(unit, entry)?)?;
+            return made_of(dwarf, units, pointee, size, None, Count::AsFits);
+        }
+        None
+    })
+}
+
+/// What a type points to.
+fn pointee<'a>(unit: &Unit<'a>, mut at: AttributeValue<Slice<'a>>) -> Option<AttributeValue<Slice<'a>>> {
+    for _ in 0..16 {
+        let AttributeValue::UnitRef(offset) = at else { return None };
+        let entry = unit.entry(offset).ok()?;
+        at = entry.attr_value(gimli::DW_AT_type)?;
+        if entry.tag() == gimli::DW_TAG_pointer_type {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// A block of so many bytes that holds one of a type, or several.
+fn made_of<'a>(
+    dwarf: &'a gimli::Dwarf<Slice<'a>>,
+    units: &[(usize, Unit<'a>)],
+    at: AttributeValue<Slice<'a>>,
+    size: u64,
+    shown: Option<&str>,
+    count: Count,
+) -> Option<HeapType> {
+    let mut reader = Reader::new(dwarf);
+    let ty = reader.first_units_type(units, at)?;
+    let of_type = reader.types.get(ty).size;
+    let mut name = shown.map(str::to_owned).or_else(|| reader.types.get(ty).name.clone())?;
+    if !fits(size, of_type) {
+        return None;
+    }
+    let several = match count {
+        Count::One => false,
+        Count::Several => true,
+        Count::AsFits => size / of_type > 1 && size.is_multiple_of(of_type),
+    };
+    if several {
+        name.push_str("[]");
+    }
+    Some(HeapType { name, types: reader.types, ty: Some(ty), at: 0, stride: if several { of_type } else { 0 } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_type_stands_in_the_name_of_what_allocates() {
+        let held = |function: &'static str| allocated_by(function).map(wrapped);
+        let of_vector = "std::__new_allocator<Account>::allocate(unsigned long, void const*)";
+        assert_eq!(held(of_vector), Some(("Account", 0)));
+        let shared = "__gnu_cxx::new_allocator<std::_Sp_counted_ptr_inplace<bank::Account, std::allocator<bank::Account>, \
+            (__gnu_cxx::_Lock_policy)2> >::allocate(unsigned long, void const*)";
+        assert_eq!(held(shared), Some(("bank::Account", 16)));
+        let tree = "__gnu_cxx::new_allocator<std::_Rb_tree_node<std::pair<int const, Session> > >::allocate(unsigned long, void const*)";
+        assert_eq!(held(tree), Some(("std::pair<int const, Session>", 32)));
+        assert_eq!(held("std::vector<int>::push_back(int&&)"), None);
+        assert_eq!(held("Pool::allocate(int)"), None);
+    }
+
+    #[test]
+    fn lines_that_allocate_name_types() {
+        let named = |line: &str| types_in(line);
+        assert_eq!(named("Node *n = new Node{1, nullptr};"), ["Node"]);
+        assert_eq!(named("renew(x); auto p = new (std::nothrow) ns::Item(3);"), ["ns::Item"]);
+        assert_eq!(named("struct node *n = malloc(sizeof(struct node));"), ["node"]);
+        assert_eq!(named("struct node *n = malloc(sizeof *n);"), [] as [&str; 0]);
+        assert_eq!(named("auto a = std::make_shared<Account>(5);"), ["Account"]);
+        assert_eq!(named("n = (node_t *) calloc(4, size);"), ["node_t"]);
+        assert_eq!(named("p = malloc(n * sizeof(char *));"), [] as [&str; 0], "a pointer is not what it points to");
+        assert_eq!(named("a = new unsigned long[8];"), ["unsigned long"]);
+        assert_eq!(named("it = newest(3);"), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn lines_assign_to_variables() {
+        assert_eq!(assigned("struct node *n = malloc(sizeof *n);"), Some("n"));
+        assert_eq!(assigned("  table = calloc(4, 8);"), Some("table"));
+        assert_eq!(assigned("q->head = malloc(8);"), None);
+        assert_eq!(assigned("if (malloc(8) == 0)"), None);
+    }
+
+    #[test]
+    fn bytes_without_a_type_are_counted() {
+        let block = HeapType::of_size(24);
+        assert_eq!(block.name, "24 bytes");
+        assert_eq!(block.part(8, 4), LocalPart { offset: 8, ..LocalPart::default() });
+    }
+}
