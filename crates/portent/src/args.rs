@@ -356,7 +356,7 @@ pub(crate) struct SearchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// The program and its arguments.
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub(crate) program: Vec<OsString>,
     /// Where to keep the recorded run, for replays [default: PROGRAM.portent in the current directory].
     #[arg(short, long, value_name = "TRACE")]
@@ -405,7 +405,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// The program and its arguments.
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub(crate) program: Vec<OsString>,
 }
 

@@ -3,5 +3,5 @@
 mod recorder;
 mod recording;
 
-pub use recorder::{Finished, NativeProgram, Recorded};
+pub use recorder::{Finished, NativeProgram, Recorded, run_of};
 pub use recording::{Answer, LoadedModule, Recording, Scheduling, Text};

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::convert::{Converted, Waiting};
 use crate::run::examine;
-use crate::run::launch::{Ended, Invocation};
+use crate::run::launch::Invocation;
 use crate::run::output::Streams;
 use crate::symbols::Module;
 use portent_explore::{End, Outcome, Run};
@@ -41,6 +41,9 @@ pub struct Recording {
     /// Descriptors from 3 on that it inherited.
     #[serde(default)]
     pub descriptors: Option<Vec<RawFd>>,
+    /// Which of the children that it forked was recorded; 0: the program itself.
+    #[serde(default)]
+    pub lineage: u64,
     /// Who ran when.
     pub scheduling: Scheduling,
     /// How it ended.
@@ -154,7 +157,7 @@ impl Recording {
         invocation: &Invocation,
         streams: Streams,
         plan: &Plan,
-        ended: &Ended,
+        end: End,
         converted: &Converted,
     ) -> Recording {
         let survey = &converted.survey;
@@ -170,8 +173,9 @@ impl Recording {
             input: invocation.input.as_deref().map(|path| text(path.as_os_str())),
             output_kept: streams != Streams::Inherited,
             descriptors: invocation.descriptors.clone(),
+            lineage: invocation.lineage,
             scheduling: Scheduling::of(plan),
-            end: ended.end(),
+            end,
             deadlock: converted.deadlock.clone(),
             assertion: assertion.map(|message| message.text.clone()),
             family: survey.threads.iter().enumerate().map(|(i, t)| t.family.unwrap_or((i as u64, 0))).collect(),
@@ -221,7 +225,11 @@ impl Recording {
             input: self.input.as_ref().map(|path| path.to_os().into()),
             wrapper: Vec::new(),
             silent: false,
+            aside: false,
             descriptors: self.descriptors.clone(),
+            lineage: self.lineage,
+            processes: None,
+            drives: false,
         }
     }
 
@@ -233,6 +241,7 @@ impl Recording {
             seed: self.scheduling.seed,
             family: self.family.clone(),
             answers: self.answers.iter().map(|given| given.iter().map(answer).collect()).collect(),
+            lineage: self.lineage,
             ..Plan::default()
         }
     }
