@@ -10,7 +10,8 @@ use crate::run::log_file::LogFile;
 use crate::run::output::Streams;
 use crate::symbols;
 use portent_explore::{
-    self as explore, End, EventSink, NotFollowed, Outcome, Output, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
+    self as explore, End, EventSink, NotFollowed, Outcome, Output, Plan, Policy, Program, Run, ScheduleGoal,
+    WhyNotFollowed,
 };
 use portent_runtime::log::{diverged, input, message};
 use portent_runtime::plan::{self, goal, policy};

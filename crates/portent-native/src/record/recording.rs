@@ -153,13 +153,7 @@ impl Scheduling {
 
 impl Recording {
     /// What is known when the program has ended and its recording is converted.
-    pub fn new(
-        invocation: &Invocation,
-        streams: Streams,
-        plan: &Plan,
-        end: End,
-        converted: &Converted,
-    ) -> Recording {
+    pub fn new(invocation: &Invocation, streams: Streams, plan: &Plan, end: End, converted: &Converted) -> Recording {
         let survey = &converted.survey;
         let text = |text: &OsStr| Text::from(text);
         let assertion = survey.messages.iter().find(|message| message.kind == message::ASSERTION);

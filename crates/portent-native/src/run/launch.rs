@@ -211,7 +211,7 @@ pub fn run(
         Streams::Kept { shown } => {
             let files = Files::connect(session.path(), &mut command, shown.then_some(invocation.aside));
             Some(files.map_err(in_session)?)
-        },
+        }
     };
     let started = Instant::now();
     let (status, randomised, timed_out) = with_signals(|signals| {

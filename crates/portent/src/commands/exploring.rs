@@ -8,6 +8,7 @@ use crate::interrupt::{self, INTERRUPTED};
 use crate::reports;
 use crate::terminal::{self, Bar, Unit};
 use portent_explore::{Answer, Error, Event, Examined, Exploration, Observer, Options, Program, Run, RunId};
+use portent_native::record::not_covered;
 use portent_order::Model;
 use portent_predict::BugKind;
 use portent_report::{Explored, Extras, Report, Settings, json};
@@ -50,9 +51,9 @@ pub(crate) fn explore(
     report: &mut Report,
 ) -> Result<(Exploration, Vec<String>), Failure> {
     let kinds = &options.search.kinds;
-    let mut screen = Screen { target, kinds, bar: None, ended_by: Vec::new(), warnings: Vec::new() };
+    let mut screen = Screen { target, kinds, bar: None, ended_by: Vec::new(), warnings: Vec::new(), holes: Vec::new() };
     let exploration = portent_explore::explore(program, options, &INTERRUPTED, &mut screen)?;
-    let warnings = screen.warnings;
+    let warnings = [screen.warnings, screen.holes].concat();
     keep_failures(&exploration, kinds, target)?;
     for examined in exploration.failures.iter().chain(&exploration.examined) {
         add(report, examined.clone(), target);
@@ -116,6 +117,8 @@ struct Screen<'a> {
     ended_by: Vec<i32>,
     /// What could not be recorded as it should be.
     warnings: Vec<String>,
+    /// What the first run does not cover.
+    holes: Vec<String>,
 }
 
 impl Screen<'_> {
@@ -153,7 +156,10 @@ fn predicting(round: u32, model: Model) -> String {
 impl Observer for Screen<'_> {
     fn see(&mut self, event: Event<'_>) {
         match event {
-            Event::RunRecorded { recorded, .. } => {
+            Event::RunRecorded { run, recorded } => {
+                if run == (RunId { round: 1, number: 0 }) {
+                    self.holes = not_covered(recorded);
+                }
                 self.ended_by.extend(recorded.outcome.interrupted_by());
                 self.tell_warnings(&recorded.outcome.warnings);
             }
