@@ -1,7 +1,7 @@
 //! Where the runs of a check are left for replays, and how one of its findings is found again.
 //!
 //! A check of `./bank` leaves everything in a directory of its own, `bank.checks/1`, the next one in `bank.checks/2`; `bank.portent`
-//! is a link to the recorded run of the last. So nothing is overwritten, and a command that an earlier report printed still
+//! is a link to the recorded run of the last, `bank.findings.json` to its findings. So nothing is overwritten, and a command that an earlier report printed still
 //! shows its finding: what the last check does not know is looked for in the earlier ones. The last [`KEPT`] are kept. With
 //! `--output` the run is left in that file and the rest beside it, over what was there.
 
@@ -99,13 +99,19 @@ impl Home {
         self.directory.is_some() && self.link.symlink_metadata().map_or(true, |there| there.is_symlink())
     }
 
-    /// Makes the link. To be called when there is a run.
+    /// Makes the link, and one to the findings. To be called when there is a run.
     pub(crate) fn publish(&self) {
-        if self.can_link() {
-            let _ = std::fs::remove_file(&self.link);
-            if let Err(error) = std::os::unix::fs::symlink(&self.trace, &self.link) {
-                let text = format!("{}: {error}; the run is {}", self.link.display(), self.trace.display());
-                terminal::message("warning", &text);
+        if !self.can_link() {
+            return;
+        }
+        let findings = (findings_beside(&self.trace), findings_beside(&self.link));
+        for (to, link) in [(self.trace.clone(), self.link.clone()), findings] {
+            if link.symlink_metadata().is_ok_and(|there| !there.is_symlink()) {
+                continue;
+            }
+            let _ = std::fs::remove_file(&link);
+            if let Err(error) = std::os::unix::fs::symlink(&to, &link) {
+                terminal::message("warning", &format!("{}: {error}; see {}", link.display(), to.display()));
             }
         }
     }

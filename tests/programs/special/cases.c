@@ -1,4 +1,5 @@
-// A tiny test program with a filter, as test frameworks have: `cases --filter=NAME` runs one case, without it all of them run.
+// A tiny test program with a filter, as test frameworks have: `cases --filter=NAME` runs one case.
+// A race in `racy`, nothing wrong in `locked`, and one thread only in `alone`; each says that it passed.
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>

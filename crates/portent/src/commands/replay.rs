@@ -19,9 +19,14 @@ use std::time::Duration;
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let located = args.finding.as_ref().filter(|_| args.findings.is_none());
     let located = located.and_then(|id| runs::locate(&args.trace, id));
+    if let (None, Some(id), true) = (&located, &args.finding, runs::run_in(&args.trace).is_dir()) {
+        let message = format!("{}: nobody there knows a finding {id}", args.trace.display());
+        return Err(Failure::usage(message, "the report of the check names the ids, and --json lists them"));
+    }
     let (trace, findings) = located.unwrap_or_else(|| {
         let trace = runs::run_in(&args.trace);
-        let findings = args.findings.clone().unwrap_or_else(|| reports::findings_beside(&trace));
+        let real = trace.canonicalize().unwrap_or_else(|_| trace.clone());
+        let findings = args.findings.clone().unwrap_or_else(|| reports::findings_beside(&real));
         (trace, findings)
     });
     let Some(recording) = Recording::load(&trace)? else {
