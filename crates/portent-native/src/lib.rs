@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! build (compiler, request, response, flags): the compiler, with instrumentation and the runtime added
-//! run (examine ─▶ launch: descriptors, library, log_file, output) ─▶ convert (symbols) ─▶ record: events, names, outcome, recording
+//! run (examine ─▶ launch: descriptors, family, library, log_file, output) ─▶ convert (symbols) ─▶ record: events, names, outcome, recording
 //! ```
 //!
 //! What `convert` and `record` read from the files of a program, `files` keeps for the next run.

@@ -3,7 +3,7 @@
 //! Schema 2 is schema 1 and more: what has no level there is a failure or an observation here, failures have stacks and the
 //! operation that decides. Findings stand in the order of the text: failures first.
 
-use crate::report::{Report, Sourced, Spot, Story, Verdict};
+use crate::report::{Explored, Process, Report, Sourced, Spot, Story, TraceSize, Verdict};
 use crate::threads::Begun;
 use crate::words::escaped_json;
 use portent_order::Model;
@@ -22,6 +22,9 @@ struct Document<'a> {
     explored: Option<ExploredJson<'a>>,
     /// What was not covered, in sentences.
     scope: &'a [String],
+    /// The processes that were checked, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    processes: Vec<ProcessJson<'a>>,
     /// Why the search stopped before its end; `null` if it did not.
     partial: Option<&'static str>,
     /// For each read location, where its values may come from.
@@ -47,6 +50,17 @@ struct TraceJson {
     threads: usize,
     variables: usize,
     locks: usize,
+}
+
+/// A process that was checked.
+#[derive(Serialize)]
+struct ProcessJson<'a> {
+    name: &'a str,
+    trace: TraceJson,
+    failures: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explored: Option<ExploredJson<'a>>,
+    scope: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -79,6 +93,9 @@ struct FindingJson<'a> {
     pattern: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     round: Option<u32>,
+    /// The processes that showed it, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    processes: Vec<&'a str>,
     why: &'a str,
     /// Of failures: what the program said, or what there is to say.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -252,22 +269,12 @@ struct MayReadJson<'a> {
 pub fn document(report: &Report) -> Result<String, serde_json::Error> {
     let document = Document {
         schema: 2,
-        trace: TraceJson {
-            events: report.size.events,
-            threads: report.size.threads,
-            variables: report.size.variables,
-            locks: report.size.locks,
-        },
-        findings: report.stories.iter().map(|story| finding(&report.runs[story.run].trace, story)).collect(),
+        trace: size(&report.size),
+        findings: report.stories.iter().map(|story| finding(report, story)).collect(),
         incomplete: report.incomplete.iter().map(|(model, entry)| incomplete(*model, entry)).collect(),
-        explored: report.explored.as_ref().map(|explored| ExploredJson {
-            runs: explored.runs,
-            behaviours: explored.behaviours,
-            complete: explored.complete,
-            left: explored.left,
-            assumptions: &explored.assumptions,
-        }),
+        explored: report.explored.as_ref().map(explored),
         scope: &report.scope,
+        processes: report.processes.iter().enumerate().map(|(at, one)| process(report, at, one)).collect(),
         partial: report.partial.map(|why| why.name()),
         reads_from: report.reads_from.iter().map(may_read).collect(),
         properties: report.properties.iter().map(property).collect(),
@@ -278,7 +285,33 @@ pub fn document(report: &Report) -> Result<String, serde_json::Error> {
     Ok(escaped_json(&text) + "\n")
 }
 
-fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
+fn size(size: &TraceSize) -> TraceJson {
+    let TraceSize { events, threads, variables, locks } = *size;
+    TraceJson { events, threads, variables, locks }
+}
+
+fn explored(explored: &Explored) -> ExploredJson<'_> {
+    ExploredJson {
+        runs: explored.runs,
+        behaviours: explored.behaviours,
+        complete: explored.complete,
+        left: explored.left,
+        assumptions: &explored.assumptions,
+    }
+}
+
+fn process<'a>(report: &Report, at: usize, process: &'a Process) -> ProcessJson<'a> {
+    ProcessJson {
+        name: &process.name,
+        trace: size(&process.size),
+        failures: report.failures_of(at),
+        explored: process.explored.as_ref().map(explored),
+        scope: &process.scope,
+    }
+}
+
+fn finding<'a>(report: &'a Report, story: &'a Story) -> FindingJson<'a> {
+    let trace = &*report.runs[story.run].trace;
     let finding = &story.finding;
     let failure = finding.bug.failure();
     let frames = |spot: &'a Spot| {
@@ -306,6 +339,7 @@ fn finding<'a>(trace: &'a Trace, story: &'a Story) -> FindingJson<'a> {
         witness_type: finding.bug.witness_type().map(|shape| shape.name()),
         pattern: finding.bug.pattern().map(|pattern| pattern.name()),
         round: story.round,
+        processes: report.processes_of(story),
         why: &story.why,
         message: failure.map(|failure| failure.message.as_str()),
         decisive: story.decided.as_ref().map(|decided| DecidedJson {

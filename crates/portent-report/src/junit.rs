@@ -1,20 +1,17 @@
-//! Findings as JUnit XML, for CI systems that show test results: a suite per kind, a failed case per failure.
+//! Findings as JUnit XML, for CI systems that show test results: a suite per kind, a failed case per failure. Of several
+//! processes, a suite per process.
 //!
 //! An observation is a case that passed, with what there is to say as its output. A kind without findings is one case that passed; what was not examined or not decided is a skipped case.
 
 use crate::level::Level;
 use crate::report::{Report, Story, Verdict};
 use crate::{deciding, place};
-use portent_predict::BugKind;
+use portent_order::Model;
+use portent_predict::{BugKind, Incomplete};
 
 /// The whole document, with a line end.
 pub fn document(report: &Report) -> String {
-    let mut kinds: Vec<BugKind> = report.settings.kinds.clone();
-    kinds.extend(report.stories.iter().map(|story| story.finding.kind()));
-    kinds.extend(report.incomplete.iter().map(|(_, entry)| entry.kind));
-    kinds.sort_unstable();
-    kinds.dedup();
-    let suites: Vec<(String, [usize; 3])> = kinds.into_iter().map(|kind| suite(report, kind)).collect();
+    let suites = if report.processes.is_empty() { of_kinds(report) } else { of_processes(report) };
     let sum = |i: usize| suites.iter().map(|(_, counts)| counts[i]).sum::<usize>();
     let body: String = suites.iter().map(|(text, _)| text.as_str()).collect();
     format!(
@@ -25,13 +22,48 @@ pub fn document(report: &Report) -> String {
     )
 }
 
-/// The suite of a kind, with the numbers of cases, failures and skipped cases.
-fn suite(report: &Report, kind: BugKind) -> (String, [usize; 3]) {
-    let stories: Vec<&Story> = report.stories.iter().filter(|story| story.finding.kind() == kind).collect();
-    let open = report.incomplete.iter().filter(|(_, entry)| entry.kind == kind);
-    let name = kind.name();
+/// A suite per process; what two of them showed is in both. What was not examined is in the last.
+fn of_processes(report: &Report) -> Vec<(String, [usize; 3])> {
+    let of = |at: usize| report.stories.iter().filter(|story| story.processes.contains(&at)).collect::<Vec<_>>();
+    let mut suites: Vec<_> = report
+        .processes
+        .iter()
+        .enumerate()
+        .map(|(at, one)| suite(report, &one.name, "failure", &of(at), &[]))
+        .collect();
+    let open: Vec<_> = report.incomplete.iter().collect();
+    if !open.is_empty() {
+        suites.push(suite(report, "portent", "failure", &[], &open));
+    }
+    suites
+}
+
+fn of_kinds(report: &Report) -> Vec<(String, [usize; 3])> {
+    let mut kinds: Vec<BugKind> = report.settings.kinds.clone();
+    kinds.extend(report.stories.iter().map(|story| story.finding.kind()));
+    kinds.extend(report.incomplete.iter().map(|(_, entry)| entry.kind));
+    kinds.sort_unstable();
+    kinds.dedup();
+    let of_kind = |kind: BugKind| {
+        let stories: Vec<&Story> = report.stories.iter().filter(|story| story.finding.kind() == kind).collect();
+        let open: Vec<_> = report.incomplete.iter().filter(|(_, entry)| entry.kind == kind).collect();
+        let name = kind.name();
+        suite(report, &format!("portent.{name}"), name, &stories, &open)
+    };
+    kinds.into_iter().map(of_kind).collect()
+}
+
+/// A suite, with the numbers of cases, failures and skipped cases; `what` was looked for.
+fn suite(
+    report: &Report,
+    name: &str,
+    what: &str,
+    stories: &[&Story],
+    open: &[&(Model, Incomplete)],
+) -> (String, [usize; 3]) {
+    let name = attribute(name);
     let mut cases = String::new();
-    for story in &stories {
+    for story in stories {
         let said = match story.level {
             Level::Failure => format!(
                 "<failure message=\"{}\" type=\"{}\">{}</failure>",
@@ -43,7 +75,7 @@ fn suite(report: &Report, kind: BugKind) -> (String, [usize; 3]) {
             Level::Observation => format!("<system-out>{}</system-out>", content(&body(report, story))),
         };
         cases.push_str(&format!(
-            "    <testcase classname=\"portent.{name}\" name=\"{}\"{}>\n      {said}\n    </testcase>\n",
+            "    <testcase classname=\"{name}\" name=\"{}\"{}>\n      {said}\n    </testcase>\n",
             attribute(&format!("{} {}", story.finding.id, headline(report, story))),
             file_and_line(report, story),
         ));
@@ -53,18 +85,26 @@ fn suite(report: &Report, kind: BugKind) -> (String, [usize; 3]) {
         skipped += 1;
         let unit = if entry.groups { "groups" } else { "candidates" };
         cases.push_str(&format!(
-            "    <testcase classname=\"portent.{name}\" name=\"{}\">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
+            "    <testcase classname=\"{name}\" name=\"{}\">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
             attribute(&format!("{} {skipped}: {}", entry.status.words(), entry.what)),
-            attribute(&format!("{} ({}, model {}, {} {unit})", entry.what, entry.why.name(), model.name(), entry.count))
+            attribute(&format!(
+                "{} ({}, model {}, {} {unit})",
+                entry.what,
+                entry.why.name(),
+                model.name(),
+                entry.count
+            ))
         ));
     }
-    if stories.is_empty() && skipped == 0 {
-        cases.push_str(&format!("    <testcase classname=\"portent.{name}\" name=\"no {name} found\"/>\n"));
-    }
-    let tests = (stories.len() + skipped).max(1);
     let failures = stories.iter().filter(|story| story.level == Level::Failure).count();
+    // Observations of a process are no verdict on it.
+    let passed = skipped == 0 && (stories.is_empty() || (failures == 0 && !report.processes.is_empty()));
+    if passed {
+        cases.push_str(&format!("    <testcase classname=\"{name}\" name=\"no {what} found\"/>\n"));
+    }
+    let tests = stories.len() + skipped + usize::from(passed);
     let text = format!(
-        "  <testsuite name=\"portent.{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n{cases}  </testsuite>\n",
+        "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n{cases}  </testsuite>\n",
     );
     (text, [tests, failures, skipped])
 }

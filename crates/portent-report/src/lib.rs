@@ -48,7 +48,7 @@ pub use level::Level;
 pub use moments::{Moment, Orders};
 pub use relevance::Relevance;
 pub use report::{
-    At, Explored, Extras, Replayed, Report, Settings, Sourced, Spot, Story, TraceSize, Tsan, Verdict, Withheld,
+    At, Explored, Extras, Process, Replayed, Report, Settings, Sourced, Spot, Story, TraceSize, Tsan, Verdict, Withheld,
 };
 pub use scene::State;
 pub use threads::Begun;

@@ -61,6 +61,19 @@ pub struct Explored {
     pub assumptions: Vec<String>,
 }
 
+/// A process that was checked, where there are several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// What it is called: the program and its arguments.
+    pub name: String,
+    /// Sizes of its first trace.
+    pub size: TraceSize,
+    /// How much of what it can do was run; `None` if it could only be looked at.
+    pub explored: Option<Explored>,
+    /// What was not covered of it, in sentences.
+    pub scope: Vec<String>,
+}
+
 /// What is known about a prediction beside the trace.
 #[derive(Clone, Debug, Default)]
 pub struct Extras {
@@ -70,6 +83,8 @@ pub struct Extras {
     pub replays: BTreeMap<String, Replayed>,
     /// The command line that replays a finding of this trace, up to its id, where it is not the report's.
     pub replay: Option<String>,
+    /// Which of the report's processes it is about, where there are several.
+    pub process: Option<usize>,
 }
 
 /// How sure a finding is, after replays.
@@ -179,6 +194,8 @@ pub struct Story {
     pub round: Option<u32>,
     /// The command line that replays it.
     pub command: Option<String>,
+    /// The report's processes that showed it, the one that it is told of first; none where there is only one.
+    pub processes: Vec<usize>,
     pub(crate) run: usize,
     pub(crate) goals: Vec<(Role, EventId)>,
 }
@@ -302,6 +319,8 @@ pub struct Report {
     pub explored: Option<Explored>,
     /// What was not covered, in sentences.
     pub scope: Vec<String>,
+    /// The processes that findings are about, if there are several.
+    pub processes: Vec<Process>,
     /// How long it took, in seconds, where that is to be told.
     pub seconds: Option<f64>,
     pub(crate) runs: Vec<ToldTrace>,
@@ -375,9 +394,14 @@ impl Report {
             match earlier.get(&story.finding.id).map(|&at| &mut self.stories[at]) {
                 Some(known) if story.rank() < known.rank() => {
                     let (round, tsan) = (known.round, known.tsan);
-                    *known = Story { round, tsan, ..story };
+                    let also: Vec<usize> =
+                        known.processes.iter().copied().filter(|one| !story.processes.contains(one)).collect();
+                    *known = Story { round, tsan, processes: [story.processes, also].concat(), ..story };
                 }
-                Some(_) => {}
+                Some(known) => {
+                    let also = story.processes.into_iter().filter(|one| !known.processes.contains(one));
+                    known.processes.extend(also.collect::<Vec<_>>());
+                }
                 None => self.stories.push(story),
             }
         }
@@ -434,6 +458,7 @@ impl Report {
             places,
             replayed,
             round: extras.round,
+            processes: extras.process.into_iter().collect(),
             run: self.runs.len(),
             goals,
             finding,
@@ -501,6 +526,16 @@ impl Report {
     /// Whether there is anything that is an alarm: what the exit status says.
     pub fn has_failures(&self) -> bool {
         self.of_level(Level::Failure).next().is_some()
+    }
+
+    /// How many failures a process showed.
+    pub fn failures_of(&self, process: usize) -> u64 {
+        self.of_level(Level::Failure).filter(|story| story.processes.contains(&process)).count() as u64
+    }
+
+    /// What the processes are called that showed a finding, where there are several.
+    pub(crate) fn processes_of(&self, story: &Story) -> Vec<&str> {
+        story.processes.iter().filter_map(|&at| self.processes.get(at)).map(|one| one.name.as_str()).collect()
     }
 
     /// How many findings of a kind are reported, how many instances they have, and whether that is all of them.

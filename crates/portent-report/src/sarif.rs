@@ -166,6 +166,9 @@ fn result(report: &Report, story: &Story) -> Value {
             "tsan": story.tsan.name(),
         },
     });
+    if !story.processes.is_empty() {
+        result["properties"]["processes"] = json!(report.processes_of(story));
+    }
     let stacks: Vec<Value> = story.places.iter().filter_map(|spot| stack(report, spot)).collect();
     if !stacks.is_empty() {
         result["stacks"] = json!(stacks);

@@ -75,12 +75,17 @@ pub fn page(report: &Report, look: &Look) -> String {
     }
     let end = ending(report, look);
     let room = Look::LINES.saturating_sub(if report.settings.observations { 12 } else { end.lines().count() });
-    let failures: Vec<&Story> = report.of_level(Level::Failure).collect();
+    let failures = by_process(report);
     let mut text = String::new();
     let mut used = 0;
     let mut told = 0;
+    let mut process = None;
     for (at, story) in failures.iter().enumerate().take(look.stories) {
-        let block = brief::block(report, story, look, at == 0);
+        let mut block = brief::block(report, story, look, at == 0);
+        if let Some(of) = story.processes.first().filter(|of| process != Some(**of)) {
+            process = Some(*of);
+            block.insert_str(0, &brief::process(report, *of, look));
+        }
         let rest = failures.len() - at - 1;
         // A blank line follows; the rest is to have a few lines, too.
         let wanted = used + block.lines().count() + 1 + rest.min(ROWS);
@@ -106,6 +111,20 @@ pub fn page(report: &Report, look: &Look) -> String {
         text.push('\n');
     }
     text + &end
+}
+
+/// The failures: the worst first, and then what else its process showed.
+fn by_process(report: &Report) -> Vec<&Story> {
+    let mut failures: Vec<&Story> = report.of_level(Level::Failure).collect();
+    let mut order: Vec<Option<usize>> = Vec::new();
+    for story in &failures {
+        let process = story.processes.first().copied();
+        if !order.contains(&process) {
+            order.push(process);
+        }
+    }
+    failures.sort_by_key(|story| order.iter().position(|process| *process == story.processes.first().copied()));
+    failures
 }
 
 /// Observations, what reads may see where that was asked for, and the summary.

@@ -42,6 +42,18 @@ const UNUSED: Channel = Channel { key: 0, sent: 0, senders: [NOBODY; SENDERS], r
 static mut CHANNELS: [Channel; MOST] = [UNUSED; MOST];
 static mut COUNT: usize = FIRST;
 
+/// Forgets them, in a forked child.
+///
+/// # Safety
+/// Called by the only thread of its process, which is not recorded.
+pub unsafe fn forget() {
+    // SAFETY: nobody else runs.
+    unsafe {
+        sys::fill((&raw mut CHANNELS).cast(), 0, size_of::<[Channel; MOST]>());
+        COUNT = FIRST;
+    }
+}
+
 /// That of all sockets. Signals have their own numbers.
 pub const SOCKETS: usize = 0;
 /// Handlers that run when the process forks.

@@ -27,6 +27,15 @@ const MOST: usize = crate::log::MAX_THREADS;
 static mut PERMITS: [Permit; MOST] = [Permit { condition: 0, sent: 0 }; MOST];
 static mut COUNT: usize = 0;
 
+/// Forgets them, in a forked child.
+///
+/// # Safety
+/// Called by the only thread of its process, which is not recorded.
+pub unsafe fn forget() {
+    // SAFETY: nobody else runs.
+    unsafe { COUNT = 0 };
+}
+
 /// The permits there are. Only the holder of the token comes here.
 fn permits() -> &'static mut [Permit] {
     // SAFETY: the holder of the token, one at a time, and never two of these at once.

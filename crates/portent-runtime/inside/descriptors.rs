@@ -12,6 +12,15 @@ use crate::{channels, record, sched, sys};
 const MOST: usize = log::DESCRIPTORS_EACH as usize;
 /// Who closed each last, plus one. Only the holder of the token comes here.
 static mut CLOSED: [u32; MOST] = [0; MOST];
+
+/// Forgets them, in a forked child.
+///
+/// # Safety
+/// Called by the only thread of its process, which is not recorded.
+pub unsafe fn forget() {
+    // SAFETY: nobody else runs.
+    unsafe { CLOSED = [0; MOST] };
+}
 const F_GETFD: usize = 1;
 
 /// Whether a call takes its descriptor first.

@@ -2,7 +2,7 @@
 
 use crate::log::note;
 use crate::plan::{Header, MAGIC};
-use crate::{answers, process, record, sched, signals, sys, threads};
+use crate::{answers, family, process, record, sched, signals, sys, threads};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The plan, in mapped memory that is only read.
@@ -27,36 +27,64 @@ pub unsafe extern "C" fn __tsan_init() {
 }
 
 /// Room for a path of the session with a file's name.
-const PATH: usize = 4096;
+pub const PATH: usize = 4096;
+
+/// The session's directory, and its length; 0 while there is none.
+static mut SESSION: ([u8; PATH], usize) = ([0; PATH], 0);
+static mut PLAN: Option<MappedPlan> = None;
+
+/// The plan of the session, if there is one.
+pub fn plan() -> Option<&'static MappedPlan> {
+    // SAFETY: set once, before there are threads.
+    unsafe { (*&raw const PLAN).as_ref() }
+}
+
+/// Copies the session's directory; its length.
+pub fn session_path(path: &mut [u8; PATH]) -> Option<usize> {
+    // SAFETY: set once, before there are threads.
+    let (from, length) = unsafe { &*&raw const SESSION };
+    for (to, from) in path.iter_mut().zip(&from[..*length]) {
+        *to = *from;
+    }
+    (*length > 0).then_some(*length)
+}
 
 unsafe fn start() {
     let mut path = [0u8; PATH];
     // At this time `getenv` may not work yet.
     let Some(length) = session(&mut path) else { return };
-    // SAFETY: paths end with a zero; maps are of files that the command made for us and leaves alone.
+    // SAFETY: paths end with a zero; maps are of files that the command made for us and leaves alone; nobody else runs.
     unsafe {
-        let Some(plan) = map_plan(&mut path, length) else { return };
-        append(&mut path, length, b"/log\0");
-        let fd = sys::call3(sys::SYS_OPEN, path.as_ptr() as usize, 0o2000002, 0);
-        if fd < 0 {
+        SESSION = (path, length);
+        PLAN = map_plan(&mut path, length);
+        let Some(plan) = plan() else { return };
+        if plan.header.lineage != 0 {
+            // For a child that is yet to be forked.
+            crate::real::find_all();
+            process::prepare();
+            crate::heap::prepare();
+            return;
+        }
+        let Some(fd) = open(b"/log\0") else {
             sys::say(&["portent: the session's recording cannot be opened: nothing is recorded\n"]);
             return;
-        }
-        // Out of the way of the program's own numbers, and not for its children.
-        let high = sys::call3(sys::SYS_FCNTL, fd as usize, 1030, 900);
-        let fd = if high >= 0 {
-            sys::call3(sys::SYS_CLOSE, fd as usize, 0, 0);
-            high
-        } else {
-            fd
         };
-        if !record::open(fd) {
+        if record::open(fd) {
+            family::describe(false);
+        } else {
             sys::call3(sys::SYS_CLOSE, fd as usize, 0, 0);
-            return;
+            // Another process was first.
+            let Some(fd) = family::own_log(false) else {
+                crate::real::find_all();
+                return;
+            };
+            if !record::open(fd) {
+                return;
+            }
         }
         crate::real::find_all();
-        sched::lock().follow(&plan);
-        answers::follow(&plan);
+        sched::lock().follow(plan);
+        answers::follow(plan);
         crate::heap::prepare();
         process::prepare();
         threads::prepare();
@@ -65,6 +93,29 @@ unsafe fn start() {
         threads::adopt_main();
         threads::arm();
     }
+}
+
+/// Opens a file of the session for reading and writing, out of the program's way.
+pub fn open(name: &[u8]) -> Option<isize> {
+    let mut path = [0u8; PATH];
+    let length = session_path(&mut path)?;
+    append(&mut path, length, name);
+    // SAFETY: the path ends with a zero.
+    let fd = unsafe { sys::call3(sys::SYS_OPEN, path.as_ptr() as usize, 0o2000002, 0) };
+    (fd >= 0).then(|| out_of_the_way(fd))
+}
+
+/// The same file under a number that is out of the way of the program's own, and not for its children.
+pub fn out_of_the_way(fd: isize) -> isize {
+    // SAFETY: our own descriptor.
+    unsafe {
+        let high = sys::call3(sys::SYS_FCNTL, fd as usize, 1030, 900);
+        if high >= 0 {
+            sys::call3(sys::SYS_CLOSE, fd as usize, 0, 0);
+            return high;
+        }
+    }
+    fd
 }
 
 /// Writes a file's name behind the session's path.

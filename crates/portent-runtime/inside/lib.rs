@@ -26,7 +26,7 @@
 //!
 //! ## What it does not do
 //! Signal handlers that run while their thread waits inside the runtime are put off until it goes on. A child process
-//! made by `fork` runs unrecorded. Memory mapped from files or shared with other processes is recorded like other memory; what
+//! made by `fork` runs unrecorded until it makes a thread ([`family`]). Memory mapped from files or shared with other processes is recorded like other memory; what
 //! other processes do to it is not seen.
 
 #![allow(clippy::missing_safety_doc, reason = "entry points are called by compilers, under the C library's contracts")]
@@ -51,6 +51,7 @@ mod channels;
 mod condition;
 mod descriptors;
 mod entry;
+mod family;
 mod forward;
 mod futex;
 mod heap;

@@ -13,6 +13,15 @@ const MOST: usize = 256;
 /// Initialisers that run now; 0 is a free place.
 static mut RUNNING: [usize; MOST] = [0; MOST];
 
+/// Forgets them, in a forked child.
+///
+/// # Safety
+/// Called by the only thread of its process, which is not recorded.
+pub unsafe fn forget() {
+    // SAFETY: nobody else runs.
+    unsafe { RUNNING = [0; MOST] };
+}
+
 fn running() -> &'static mut [usize; MOST] {
     // SAFETY: the holder of the token, and never two of these at once.
     unsafe { &mut *&raw mut RUNNING }

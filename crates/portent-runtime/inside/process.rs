@@ -4,7 +4,7 @@ use crate::entry::entry;
 use crate::log::{self, message, note, op};
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{answers, blocking, channels, record, sched, sys, throw};
+use crate::{answers, blocking, channels, family, record, sched, sys, throw};
 
 /// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
 /// does not wait for.
@@ -145,9 +145,10 @@ fn shown_number(real: i32) -> i32 {
     unsafe { (*&raw const NUMBERS).iter().find(|entry| entry.1 == real && real > 0).map_or(real, |entry| entry.0) }
 }
 
-/// A child has one thread and runs unrecorded: the first thing it does, whoever forked.
+/// A child has one thread, and runs unrecorded while it does: the first thing it does, whoever forked.
 extern "C" fn in_child() {
     state::set_current(std::ptr::null_mut());
+    family::in_child();
 }
 
 /// Called once, before the program can have handlers of its own that run in a child.
@@ -168,6 +169,7 @@ pub unsafe extern "C-unwind" fn fork(pc: usize) -> i32 {
         channels::receive(me, channels::AT_FORK, pc);
         state::leave(me);
     }
+    family::forks();
     // SAFETY: the C library's function.
     made(unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() })
 }
@@ -186,6 +188,7 @@ pub unsafe extern "C-unwind" fn register_atfork(prepare: Ptr, parent: Ptr, child
 pub unsafe extern "C-unwind" fn fork_bare(_pc: usize) -> i32 {
     #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"_Fork\0");
+    family::forks();
     // SAFETY: the C library's function.
     let child = unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> i32>(REAL.required())() };
     if child == 0 {
@@ -207,6 +210,8 @@ fn made(child: i32) -> i32 {
 }
 
 fn child_made(me: &mut Thread, real: i32) -> i32 {
+    // SAFETY: the header is mapped while threads run.
+    unsafe { (*record::header()).children += 1 };
     let shown = answers::process_number(me, real);
     remember(shown, real);
     shown

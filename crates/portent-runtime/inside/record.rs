@@ -19,6 +19,8 @@ const MADV_RANDOM: usize = 1;
 
 struct Log {
     base: *mut u8,
+    /// Bytes that are mapped there.
+    span: usize,
     cursor: *mut u8,
     /// The cursor must stay below: [`RESERVE`] before the end of what is allocated.
     limit: *mut u8,
@@ -30,6 +32,7 @@ struct Log {
 
 static mut LOG: Log = Log {
     base: std::ptr::null_mut(),
+    span: 0,
     cursor: std::ptr::null_mut(),
     limit: std::ptr::null_mut(),
     allocated: 0,
@@ -63,11 +66,11 @@ pub unsafe fn open(fd: isize) -> bool {
     // SAFETY: the file is ours alone once claimed; nothing beyond `allocated` is touched.
     unsafe {
         let mut base: *mut u8 = std::ptr::null_mut();
-        let mut span = SPAN;
-        while base.is_null() && span >= 1 << 30 {
+        let mut span = SPAN * 2;
+        while base.is_null() && span > 1 << 30 {
+            span /= 2;
             // Readable and writable, shared, no swap reserved.
             base = sys::map(span, 3, 0x4001, fd);
-            span /= 2;
         }
         if base.is_null() {
             sys::say(&["portent: cannot map the recording: no address space\n"]);
@@ -80,9 +83,11 @@ pub unsafe fn open(fd: isize) -> bool {
         let claimed = std::sync::atomic::AtomicU32::from_ptr(&raw mut (*header).pid);
         let order = std::sync::atomic::Ordering::SeqCst;
         if (*header).magic != log::MAGIC || claimed.compare_exchange(0, sys::getpid(), order, order).is_err() {
+            sys::call3(sys::SYS_MUNMAP, base as usize, span, 0);
             return false;
         }
         LOG.base = base;
+        LOG.span = span;
         LOG.cursor = base.add(RECORDS_AT);
         LOG.limit = LOG.cursor;
         LOG.allocated = RECORDS_AT;
@@ -92,6 +97,26 @@ pub unsafe fn open(fd: isize) -> bool {
         grow();
         LOG.on
     }
+}
+
+/// Lets go of the recording that a forked child has from its parent; whether there was one.
+///
+/// # Safety
+/// Called by the only thread of its process, which is not recorded.
+pub unsafe fn forget() -> bool {
+    // SAFETY: nobody else runs; the mapping is this process's own, the file stays.
+    unsafe {
+        if LOG.base.is_null() {
+            return false;
+        }
+        sys::call3(sys::SYS_MUNMAP, LOG.base as usize, LOG.span, 0);
+        sys::call3(sys::SYS_CLOSE, LOG.fd as usize, 0, 0);
+        LOG.base = std::ptr::null_mut();
+        LOG.on = false;
+        // As they are at the start: readers begin so.
+        sys::fill((&raw mut LOG.tables).cast(), 0, size_of::<Tables>());
+    }
+    true
 }
 
 /// Makes room for more, or stops recording when there is none.

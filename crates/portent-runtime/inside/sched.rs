@@ -83,7 +83,7 @@ pub struct Scheduler {
     pub pid: u32,
 }
 
-static mut SCHEDULER: Scheduler = Scheduler {
+const NEW: Scheduler = Scheduler {
     holder: 0,
     recording: 0,
     count: 0,
@@ -119,6 +119,24 @@ static mut SCHEDULER: Scheduler = Scheduler {
     lowest: u64::MAX / 2,
     pid: 0,
 };
+
+static mut SCHEDULER: Scheduler = NEW;
+
+/// Forgets all threads, in a forked child, which has none of them. Time goes on.
+///
+/// # Safety
+/// Called by the only thread of its process, which is not recorded.
+pub unsafe fn forget() {
+    // SAFETY: nobody else runs; zeroes are a thread that is not used.
+    unsafe {
+        for id in 0..SCHEDULER.count {
+            sys::fill(thread(id).cast(), 0, size_of::<Thread>());
+        }
+        SCHEDULER = Scheduler { skipped: SCHEDULER.skipped, ..NEW };
+    }
+    // Another thread may have held it.
+    LOCK.store(0, Ordering::SeqCst);
+}
 
 static LOCK: AtomicU32 = AtomicU32::new(0);
 

@@ -78,6 +78,18 @@ static mut SEMAPHORES: Objects<4096> = Objects::new();
 /// Barriers: how many threads it needs, how many have arrived, rounds over.
 static mut BARRIERS: Objects<4096> = Objects::new();
 
+/// Forgets them, in a forked child.
+///
+/// # Safety
+/// Called by the only thread of its process, which is not recorded.
+pub unsafe fn forget_all() {
+    // SAFETY: nobody else runs.
+    unsafe {
+        sys::fill((&raw mut SEMAPHORES).cast(), 0, size_of::<Objects<4096>>());
+        sys::fill((&raw mut BARRIERS).cast(), 0, size_of::<Objects<4096>>());
+    }
+}
+
 const NEEDED: usize = 0;
 const ARRIVED: usize = 1;
 const ROUNDS: usize = 2;

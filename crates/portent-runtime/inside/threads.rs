@@ -11,7 +11,7 @@ use crate::entry::entry;
 use crate::log::{note, op};
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Life, Pending, Thread, Wait, thread};
-use crate::{answers, record, sched, signals, sys};
+use crate::{answers, family, record, sched, signals, sys};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Rounds of destructors that the C library makes.
@@ -162,7 +162,7 @@ pub unsafe extern "C-unwind" fn create(
     argument: usize,
     pc: usize,
 ) -> i32 {
-    let Some(me) = state::enter() else {
+    let Some(me) = state::enter().or_else(|| if family::begins_in_child() { state::enter() } else { None }) else {
         // SAFETY: passed on.
         return unsafe { real::pthread_create(out, attributes, routine as Ptr, argument as Ptr) };
     };

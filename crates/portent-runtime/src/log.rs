@@ -234,6 +234,8 @@ pub struct Header {
     pub allocated: u64,
     /// Switches from one thread to another so far.
     pub switches: u64,
+    /// Processes that it has made so far.
+    pub children: u64,
 }
 
 /// One line of the thread table: what a thread was doing when it last gave the token away.

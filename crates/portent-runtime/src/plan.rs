@@ -53,8 +53,10 @@ pub struct Header {
     pub answers: u64,
     /// 1: raise SIGTRAP in the thread that reaches the goal, for a debugger.
     pub trap: u64,
+    /// Not 0: the plan is for the child with this lineage, which one of the processes forks; the others run unrecorded.
+    pub lineage: u64,
     /// Reserved.
-    pub spare: [u64; 7],
+    pub spare: [u64; 6],
 }
 
 /// A plan, as the command makes it.
@@ -76,6 +78,8 @@ pub struct Plan {
     pub answers: Vec<Vec<(u64, Vec<u8>)>>,
     /// Whether to stop for a debugger when the goal is reached.
     pub trap: bool,
+    /// Which forked child it is for; 0: the process that begins as a program.
+    pub lineage: u64,
 }
 
 impl Plan {
@@ -102,8 +106,9 @@ impl Plan {
             self.goal_threads.len() as u64,
             answers.len() as u64,
             u64::from(self.trap),
+            self.lineage,
         ];
-        let padded = header.into_iter().chain(std::iter::repeat_n(0, 7));
+        let padded = header.into_iter().chain(std::iter::repeat_n(0, 6));
         let pairs = self.family.iter().chain(&self.steps).flat_map(|&(a, b)| [a, b]);
         let words = padded.chain(pairs).chain(self.goal_threads.iter().copied()).chain(answers);
         words.flat_map(u64::to_le_bytes).collect()

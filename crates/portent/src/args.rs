@@ -117,11 +117,14 @@ pub(crate) enum Command {
     /// prediction is replayed, and runs that differ by one switch between threads are tried. Every run is looked at for
     /// failures: crashes, failed assertions, hangs, memory that is used after it was freed and the like. Failures decide the
     /// exit status; observations, such as values that depend on who comes first, are counted, and listed with --observations.
-    /// The program must be built with `portent cc`, or with -fsanitize=thread. The trace and the findings stay in the current
-    /// directory, for `portent replay`. The program's own output is shown for the recorded runs only.
+    /// The program must be built with `portent cc`, or with -fsanitize=thread. Runs and findings
+    /// stay in PROGRAM.checks in the current directory, for `portent replay`. The program's own output is shown for the
+    /// recorded runs only. A driver such as `ctest`, `make check` or a script may stand in the program's place: each program
+    /// with instrumentation that it starts is checked by itself.
     #[command(after_long_help = examples_and_statuses(
         "  portent check ./server --selftest\n  portent check --html report.html --budget 300 -- ./stress 4\n  \
-         portent check --runs 5 --suppress known.txt --sarif findings.sarif -- ./tests"))]
+         portent check --runs 5 --suppress known.txt --sarif findings.sarif -- ./tests\n  \
+         portent check --junit results.xml -- ctest"))]
     Check(Box<CheckArgs>),
 
     /// Run a program and record what its threads do.
@@ -356,9 +359,10 @@ pub(crate) struct SearchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// The program and its arguments.
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub(crate) program: Vec<OsString>,
-    /// Where to keep the recorded run, for replays [default: PROGRAM.portent in the current directory].
+    /// Where to keep the recorded run, for replays, over what is there [default: a new directory in PROGRAM.checks, and
+    /// PROGRAM.portent as a link to it].
     #[arg(short, long, value_name = "TRACE")]
     pub(crate) output: Option<PathBuf>,
     /// How often to run and record the program: first as `record` does, then under random schedules.
@@ -405,7 +409,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// The program and its arguments.
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub(crate) program: Vec<OsString>,
 }
 

@@ -12,6 +12,8 @@ mod failure;
 mod figures;
 mod interrupt;
 mod reports;
+#[cfg(target_os = "linux")]
+mod runs;
 mod search;
 mod terminal;
 mod traces;
@@ -31,8 +33,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some((language, arguments)) = commands::cc::arguments(&arguments) {
         return commands::cc::run(language, arguments).unwrap_or_else(|failure| failure.report());
     }
+    let words = arguments.clone();
     let arguments = match parse(arguments) {
-        Ok(arguments) => arguments,
+        Ok(arguments) => {
+            warn_of_misplaced(&words, &arguments.command);
+            arguments
+        }
         Err(error) => {
             // Nowhere left to complain when even this cannot be written.
             let _ = error.print();
@@ -78,6 +84,34 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Cxx(args) => commands::cc::run(Language::Cxx, &args.arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
+}
+
+/// Says so where an option of Portent's stands behind the program, which then gets it. Behind `--` everybody knows.
+fn warn_of_misplaced(words: &[OsString], command: &Command) {
+    let (name, program) = match command {
+        Command::Check(args) => ("check", &args.program),
+        Command::Record(args) => ("record", &args.program),
+        _ => return,
+    };
+    let before = words.len().saturating_sub(program.len() + 1);
+    if words.get(before).is_some_and(|word| word == "--") {
+        return;
+    }
+    let line = command_line();
+    let Some(known) = line.find_subcommand(name) else { return };
+    let is_ours = |word: &str| {
+        let option = word.strip_prefix("--")?.split('=').next()?;
+        known.get_arguments().any(|one| one.get_long() == Some(option)).then(|| format!("--{option}"))
+    };
+    if let Some(option) = program.iter().skip(1).find_map(|word| is_ours(word.to_str()?)) {
+        let text = format!("{option} stands behind the program, which gets it; `portent {name}` takes no note of it");
+        terminal::message("warning", &text);
+        let shown = program[0].to_string_lossy();
+        let help = format!(
+            "for portent: `portent {name} {option} … -- {shown} …`; `--` before the program says that this is meant"
+        );
+        terminal::message("help", &help);
+    }
 }
 
 /// The command line as clap knows it: what help, manual pages, completions and the reference are made from.

@@ -21,12 +21,23 @@ pub(crate) struct Filters {
 impl Filters {
     /// Reads the files that the arguments name.
     pub(crate) fn read(args: &ReportArgs) -> Result<Filters, Failure> {
-        let standard = args.outputs().into_iter().filter(|path| is_standard(path)).count();
+        let outputs = args.outputs();
+        if let Some(path) =
+            outputs.iter().enumerate().find_map(|(at, path)| outputs[..at].contains(path).then_some(path))
+            && !is_standard(path)
+        {
+            let message = format!("{}: two reports in the same file", path.display());
+            return Err(Failure::usage(message, "name another file for one of them"));
+        }
+        let standard = outputs.into_iter().filter(|path| is_standard(path)).count();
         if standard > 1 {
             return Err(Failure::usage(
                 "more than one report on standard output",
                 "`-` can stand for one of --json, --sarif, --junit and --html; name files for the others",
             ));
+        }
+        for path in args.outputs() {
+            writable(path)?;
         }
         let suppressions = match &args.suppress {
             None => None,
@@ -131,6 +142,32 @@ pub(crate) fn quoted(path: &Path) -> String {
         text.into_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// Refuses a path that no report can be written to, before the work and not after it. Nothing is left of the attempt.
+pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
+    if is_standard(path) {
+        return Ok(());
+    }
+    let refused = |why: String, help: &str| Failure::usage(format!("{}: {why}", path.display()), help);
+    let is_new = match path.metadata() {
+        Ok(found) if found.is_dir() => return Err(refused("this is a directory".into(), "name a file in it")),
+        // Whoever reads a pipe would take the attempt for its end.
+        Ok(found) if !found.is_file() => return Ok(()),
+        found => found.is_err(),
+    };
+    match std::fs::File::options().append(true).create(true).open(path) {
+        Ok(_) if is_new => {
+            let _ = std::fs::remove_file(path);
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(error) if path.parent().is_some_and(|parent| !parent.as_os_str().is_empty() && !parent.is_dir()) => {
+            let help = "a report cannot be written there: its directory does not exist";
+            Err(refused(error.to_string(), help))
+        }
+        Err(error) => Err(refused(error.to_string(), "a report cannot be written there: name another file")),
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Survey {
     pub exit: Option<u64>,
     /// A signal that ended the program.
     pub fatal: Option<Fatal>,
+    /// Events whose place in the run was lost.
+    pub unrecorded: u32,
     /// The disk was full before the program ended.
     pub full: bool,
     /// How many steps of the plan were done at its end.
@@ -122,6 +124,15 @@ impl Survey {
     /// What could not be seen or understood, in sentences, each once.
     pub fn warnings(&self) -> Vec<String> {
         let mut told: Vec<String> = Vec::new();
+        if self.full {
+            told.push("the disk was full: what the program did after that is not recorded".to_owned());
+        }
+        if let Some(damage) = self.damage {
+            told.push(format!("the recording is damaged ({}): what comes after that is missing", damage.what));
+        }
+        if self.unrecorded > 0 {
+            told.push(format!("{} events are missing: their place in the run is not known", self.unrecorded));
+        }
         for message in self.messages.iter().filter(|message| message.kind == log::message::WARNING) {
             if !told.contains(&message.text) {
                 told.push(message.text.clone());
@@ -161,7 +172,7 @@ fn text(payload: &[u8], numbers: usize) -> String {
 impl Survey {
     /// Reads all of a recording once.
     pub fn of(file: &LogFile, mut progress: impl FnMut(u64)) -> Survey {
-        let mut survey = Survey::default();
+        let mut survey = Survey { unrecorded: file.header().unrecorded, ..Survey::default() };
         let is_event: [bool; 512] = std::array::from_fn(|code| InputOp::from_code(code as u16).is_some());
         let mut scanner = file.scanner();
         let mut running = 0;

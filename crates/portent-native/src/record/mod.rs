@@ -2,6 +2,8 @@
 
 mod recorder;
 mod recording;
+mod scope;
 
-pub use recorder::{Finished, NativeProgram, Recorded};
+pub use recorder::{Finished, NativeProgram, Recorded, run_of};
 pub use recording::{Answer, LoadedModule, Recording, Scheduling, Text};
+pub use scope::not_covered;

@@ -10,13 +10,15 @@ use crate::run::log_file::LogFile;
 use crate::run::output::Streams;
 use crate::symbols;
 use portent_explore::{
-    self as explore, EventSink, NotFollowed, Outcome, Plan, Policy, Program, Run, ScheduleGoal, WhyNotFollowed,
+    self as explore, End, EventSink, NotFollowed, Outcome, Output, Plan, Policy, Program, Run, ScheduleGoal,
+    WhyNotFollowed,
 };
 use portent_runtime::log::{diverged, input, message};
 use portent_runtime::plan::{self, goal, policy};
 use portent_trace::format::TraceSink;
 use portent_trace::{InputOp, Progress};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -81,7 +83,7 @@ impl NativeProgram {
         streams: Streams,
     ) -> Result<Finished<'_>, Error> {
         let low = self.plan(plan, recorded);
-        let ended = launch::run(&self.invocation, &low, streams, plan.limit)?;
+        let ended = launch::run(&self.invocation, &low, streams, plan.limit, self.processes(plan))?;
         let log = LogFile::open(&ended.log())?;
         if !log.is_claimed() {
             let program = &self.invocation.program;
@@ -92,6 +94,11 @@ impl NativeProgram {
             return Err(Error::refused(format!("{}: did not run under Portent", program.display()), help));
         }
         Ok(Finished { invocation: &self.invocation, plan: low, streams, ended, log })
+    }
+
+    /// Where other processes leave their recordings: once, when nothing is known yet.
+    fn processes(&self, plan: &Plan<'_>) -> Option<&Path> {
+        self.invocation.processes.as_deref().filter(|_| plan.like.is_none() && self.invocation.lineage == 0)
     }
 
     /// A plan as the runtime knows it.
@@ -111,6 +118,7 @@ impl NativeProgram {
             low.seed = plan.seed;
         }
         low.trap = self.trap;
+        low.lineage = self.invocation.lineage;
         if let Some(schedule) = plan.schedule {
             let number = |thread: &u32| u64::from(*thread);
             low.steps = schedule.steps.iter().map(|(thread, events)| (number(thread), *events)).collect();
@@ -174,7 +182,7 @@ impl Finished<'_> {
     fn run(&self) -> Result<Run, Error> {
         let mut sink = EventSink::default();
         let mut recorded = self.write(&mut sink, |_| ())?;
-        let outcome = recorded.outcome(&self.ended);
+        let outcome = recorded.outcome(self.ended.timed_out, &self.ended.output);
         let names = std::mem::take(&mut recorded.converted.names);
         let EventSink { events, stacks } = sink;
         Ok(Run { events, stacks, names, outcome, recording: recorded.recording.to_json()? })
@@ -183,14 +191,41 @@ impl Finished<'_> {
     /// Writes the events to a sink, which the caller finishes.
     pub fn write(&self, sink: &mut dyn TraceSink, progress: impl FnMut(Progress)) -> Result<Recorded, Error> {
         let converted = convert::convert(&self.log, &self.invocation.directory, sink, progress)?;
-        let recording = Recording::new(self.invocation, self.streams, &self.plan, &self.ended, &converted);
+        let end = if self.invocation.lineage == 0 { self.ended.end() } else { end_of(&converted) };
+        let recording = Recording::new(self.invocation, self.streams, &self.plan, end, &converted);
         Ok(Recorded { converted, recording })
     }
 }
 
+/// How a process ended that this one did not wait for, as far as its recording tells.
+fn end_of(converted: &Converted) -> End {
+    const KILL: i32 = 9;
+    const TERMINATE: i32 = 15;
+    match (&converted.misdeeds.crash, &converted.deadlock, converted.survey.exit) {
+        (Some(crash), ..) => End::Signal(crash.signal),
+        (None, Some(_), _) => End::Signal(KILL),
+        (None, None, Some(status)) => End::Status((status & 0xff) as i32),
+        // Somebody else ended it.
+        (None, None, None) => End::Signal(TERMINATE),
+    }
+}
+
+/// The run that a process of another program's tree left, as if it had been started so.
+pub fn run_of(log: &LogFile, invocation: &Invocation) -> Result<Run, Error> {
+    let mut sink = EventSink::default();
+    let converted = convert::convert(log, &invocation.directory, &mut sink, |_| ())?;
+    let streams = Streams::Kept { shown: false };
+    let recording = Recording::new(invocation, streams, &plan::Plan::default(), end_of(&converted), &converted);
+    let mut recorded = Recorded { converted, recording };
+    let outcome = recorded.outcome(false, &Output::default());
+    let names = std::mem::take(&mut recorded.converted.names);
+    let EventSink { events, stacks } = sink;
+    Ok(Run { events, stacks, names, outcome, recording: recorded.recording.to_json()? })
+}
+
 impl Recorded {
     /// How the run ended, in the terms of all front ends.
-    fn outcome(&self, ended: &Ended) -> Outcome {
+    fn outcome(&self, timed_out: bool, output: &Output) -> Outcome {
         let Converted { survey, symbols, names, deadlock, misdeeds, .. } = &self.converted;
         let place = |pc: u64| symbols.place(pc).text;
         let assertion = survey.messages.iter().find(|said| said.kind == message::ASSERTION);
@@ -221,7 +256,7 @@ impl Recorded {
         };
         Outcome {
             end: self.recording.end,
-            timed_out: ended.timed_out,
+            timed_out,
             // In the C library's words, which say where: what is recorded last may be the C library's own doing.
             assertion: assertion.map(|said| format!("{}: Assertion `{}' failed.", place(said.pc), said.text)),
             crash: misdeeds.crash.clone(),
@@ -230,7 +265,7 @@ impl Recorded {
             at_goal: survey.goal.as_ref().map(|all| all.iter().map(at_goal).collect()),
             not_followed: survey.diverged.map(not_followed),
             faults: misdeeds.faults.clone(),
-            output: ended.output.clone(),
+            output: output.clone(),
             signals: survey.threads.iter().any(|thread| thread.answers.iter().any(|(kind, _)| *kind == input::SIGNAL)),
             warnings: survey.warnings(),
         }

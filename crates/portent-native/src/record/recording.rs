@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::convert::{Converted, Waiting};
 use crate::run::examine;
-use crate::run::launch::{Ended, Invocation};
+use crate::run::launch::Invocation;
 use crate::run::output::Streams;
 use crate::symbols::Module;
 use portent_explore::{End, Outcome, Run};
@@ -41,6 +41,9 @@ pub struct Recording {
     /// Descriptors from 3 on that it inherited.
     #[serde(default)]
     pub descriptors: Option<Vec<RawFd>>,
+    /// Which of the children that it forked was recorded; 0: the program itself.
+    #[serde(default)]
+    pub lineage: u64,
     /// Who ran when.
     pub scheduling: Scheduling,
     /// How it ended.
@@ -155,13 +158,7 @@ impl Scheduling {
 
 impl Recording {
     /// What is known when the program has ended and its recording is converted.
-    pub fn new(
-        invocation: &Invocation,
-        streams: Streams,
-        plan: &Plan,
-        ended: &Ended,
-        converted: &Converted,
-    ) -> Recording {
+    pub fn new(invocation: &Invocation, streams: Streams, plan: &Plan, end: End, converted: &Converted) -> Recording {
         let survey = &converted.survey;
         let text = |text: &OsStr| Text::from(text);
         let assertion = survey.messages.iter().find(|message| message.kind == message::ASSERTION);
@@ -175,8 +172,9 @@ impl Recording {
             input: invocation.input.as_deref().map(|path| text(path.as_os_str())),
             output_kept: streams != Streams::Inherited,
             descriptors: invocation.descriptors.clone(),
+            lineage: invocation.lineage,
             scheduling: Scheduling::of(plan),
-            end: ended.end(),
+            end,
             deadlock: converted.deadlock.clone(),
             assertion: assertion.map(|message| message.text.clone()),
             family: survey.threads.iter().enumerate().map(|(i, t)| t.family.unwrap_or((i as u64, 0))).collect(),
@@ -226,7 +224,11 @@ impl Recording {
             input: self.input.as_ref().map(|path| path.to_os().into()),
             wrapper: Vec::new(),
             silent: false,
+            aside: false,
             descriptors: self.descriptors.clone(),
+            lineage: self.lineage,
+            processes: None,
+            drives: false,
         }
     }
 
@@ -238,6 +240,7 @@ impl Recording {
             seed: self.scheduling.seed,
             family: self.family.clone(),
             answers: self.answers.iter().map(|given| given.iter().map(answer).collect()).collect(),
+            lineage: self.lineage,
             ..Plan::default()
         }
     }

@@ -121,6 +121,13 @@ fn needs_runtime(header: &elf::FileHeader64<Endianness>, endian: Endianness, byt
     needed().unwrap_or(false)
 }
 
+/// Whether a program or library calls the runtime; `None` for what is neither.
+pub fn asks_for_runtime(path: &Path) -> Option<bool> {
+    let bytes = std::fs::read(path).ok()?;
+    let file = ElfFile64::<Endianness>::parse(&*bytes).ok()?;
+    Some(file.dynamic_symbols().any(|symbol| symbol.is_undefined() && is_runtime(&symbol)))
+}
+
 /// What to tell somebody whose program turned out to be not instrumented.
 pub fn not_instrumented(program: &Path, nature: Nature) -> Error {
     let name = program.display();

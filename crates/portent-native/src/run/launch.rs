@@ -5,7 +5,7 @@
 //! has the same size.
 
 use super::output::{Files, Streams};
-use super::{descriptors, library, log_file};
+use super::{descriptors, family, library, log_file};
 use crate::Error;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -46,8 +46,16 @@ pub struct Invocation {
     pub wrapper: Vec<OsString>,
     /// Its output is not shown.
     pub silent: bool,
+    /// What it writes to standard output is shown on standard error: Portent's own standard output is for a report alone.
+    pub aside: bool,
     /// Descriptors from 3 on that it inherits; whatever is there if nothing is known about them.
     pub descriptors: Option<Vec<RawFd>>,
+    /// Which of the children that it forks is meant; 0: the program itself.
+    pub lineage: u64,
+    /// Where every other process of a run that is like no other leaves its recording; nowhere if nothing is said.
+    pub processes: Option<PathBuf>,
+    /// It is not recorded itself: all that matters is what it starts.
+    pub drives: bool,
 }
 
 /// A session that is over: how its program ended.
@@ -62,6 +70,8 @@ pub struct Ended {
     pub timed_out: bool,
     /// What it wrote, where that was kept.
     pub output: Output,
+    /// Processes that were still there after it and had to be ended.
+    pub stopped: Vec<u64>,
     session: TempDir,
 }
 
@@ -80,11 +90,11 @@ impl Ended {
     }
 }
 
-const SESSION: &str = "PORTENT_SESSION";
-const LIBRARIES: &str = "LD_LIBRARY_PATH";
+pub(super) const SESSION: &str = "PORTENT_SESSION";
+pub(super) const LIBRARIES: &str = "LD_LIBRARY_PATH";
 /// Paths that a session adds to the environment are made this long, if they are shorter.
 const SESSION_LENGTH: usize = 96;
-const LIBRARY_LENGTH: usize = 160;
+pub(super) const LIBRARY_LENGTH: usize = 160;
 
 impl Invocation {
     /// A program with its arguments, here and now.
@@ -100,7 +110,11 @@ impl Invocation {
             input: None,
             wrapper: Vec::new(),
             silent: false,
+            aside: false,
             descriptors: Some(descriptors::inherited()),
+            lineage: 0,
+            processes: None,
+            drives: false,
         })
     }
 
@@ -150,7 +164,7 @@ impl Invocation {
 }
 
 /// A path that is at least so long and names the same: slashes can be repeated.
-fn stretched(path: &Path, length: usize) -> OsString {
+pub(super) fn stretched(path: &Path, length: usize) -> OsString {
     let missing = length.saturating_sub(path.as_os_str().len());
     let mut longer = OsString::from("/".repeat(if path.is_absolute() { missing } else { 0 }));
     longer.push(path);
@@ -161,20 +175,43 @@ fn io(error: std::io::Error, path: &Path) -> Error {
     Error::Trace(TraceError::whole(error).in_input(&path.display().to_string()))
 }
 
-/// Runs a program under the runtime, as the plan says, until it ends or has run for longer than `limit`.
+/// Processes that a recorded program has started may be there so long after it.
+const GRACE: Duration = Duration::from_secs(2);
+/// And so long after a program that is run once more, where nobody looks at them.
+const SHORT_GRACE: Duration = Duration::from_millis(200);
+
+/// Runs a program under the runtime, as the plan says, until it ends or has run for longer than `limit`. Processes that it
+/// started and that are left then are waited for, a while; after that they are ended.
 ///
 /// Signals that ask this process to end go to the program instead; it decides what to do about them.
-pub fn run(invocation: &Invocation, plan: &Plan, streams: Streams, limit: Option<Duration>) -> Result<Ended, Error> {
+pub fn run(
+    invocation: &Invocation,
+    plan: &Plan,
+    streams: Streams,
+    limit: Option<Duration>,
+    processes: Option<&Path>,
+) -> Result<Ended, Error> {
     let libraries = library::directory()?;
     let session = invocation.session()?;
-    log_file::create(&session.path().join("log"))?;
+    let log = session.path().join("log");
+    match invocation.drives {
+        true => log_file::create_taken(&log)?,
+        false => log_file::create(&log)?,
+    }
     let plan_path = session.path().join("plan");
     std::fs::write(&plan_path, plan.to_bytes()).map_err(|error| io(error, &plan_path))?;
+    if let Some(processes) = processes {
+        let link = session.path().join("processes");
+        std::os::unix::fs::symlink(processes, &link).map_err(|error| io(error, &link))?;
+    }
     let mut command = invocation.command(session.path(), &libraries)?;
     let in_session = |error| io(error, session.path());
     let mut files = match streams {
         Streams::Inherited => None,
-        Streams::Kept { shown } => Some(Files::connect(session.path(), &mut command, shown).map_err(in_session)?),
+        Streams::Kept { shown } => {
+            let files = Files::connect(session.path(), &mut command, shown.then_some(invocation.aside));
+            Some(files.map_err(in_session)?)
+        }
     };
     let started = Instant::now();
     let (status, randomised, timed_out) = with_signals(|signals| {
@@ -183,9 +220,30 @@ pub fn run(invocation: &Invocation, plan: &Plan, streams: Streams, limit: Option
             signals.follow(child, limit, files.as_mut()).map_err(|error| io(error, &invocation.program))?;
         Ok((status, randomised, timed_out))
     })?;
+    let others = |patience| family::wait_for_rest(session.path(), patience);
+    let (stopped, timed_out) = if plan.lineage != 0 {
+        // The child may well outlive the program that forked it.
+        let left = limit.map_or(Duration::MAX / 4, |limit| limit.saturating_sub(started.elapsed()));
+        let stopped = others(left.min(Duration::from_secs(100 * 365 * 24 * 3600)));
+        let timed_out = timed_out || !stopped.is_empty();
+        (stopped, timed_out)
+    } else if processes.is_some() {
+        (others(GRACE), timed_out)
+    } else if log_file::LogFile::open(&log)?.header().children > 0 {
+        (others(SHORT_GRACE), timed_out)
+    } else {
+        (Vec::new(), timed_out)
+    };
     let elapsed = started.elapsed();
     let output = files.map(Files::finish).transpose().map_err(in_session)?.unwrap_or_default();
-    Ok(Ended { status, elapsed, randomised, timed_out, output, session })
+    Ok(Ended { status, elapsed, randomised, timed_out, output, stopped, session })
+}
+
+/// Runs a program for what it starts: every process with the runtime leaves its recording in the invocation's directory for
+/// them, the first like the others.
+pub fn drive(invocation: &Invocation, streams: Streams, limit: Option<Duration>) -> Result<Ended, Error> {
+    let invocation = Invocation { drives: true, ..invocation.clone() };
+    run(&invocation, &Plan::default(), streams, limit, invocation.processes.as_deref())
 }
 
 /// Starts the program without address randomisation; whether the system refused that.

@@ -23,6 +23,19 @@ pub fn create(path: &Path) -> Result<(), TraceError> {
     make().map(drop).map_err(|error| TraceError::whole(error).in_input(&path.display().to_string()))
 }
 
+/// Makes a recording that no program can claim: every process then leaves its own.
+pub fn create_taken(path: &Path) -> Result<(), TraceError> {
+    /// Where the header has the process that claimed it.
+    const PID_AT: u64 = 8;
+    create(path)?;
+    let take = || {
+        let mut file = File::options().write(true).open(path)?;
+        file.seek(SeekFrom::Start(PID_AT))?;
+        file.write_all(&u32::MAX.to_le_bytes())
+    };
+    take().map_err(|error| TraceError::whole(error).in_input(&path.display().to_string()))
+}
+
 impl LogFile {
     /// Opens a recording whose program has ended.
     pub fn open(path: &Path) -> Result<LogFile, TraceError> {
@@ -72,5 +85,6 @@ fn header(bytes: &[u8]) -> Option<Header> {
         unrecorded: number(20)?,
         allocated: wide(24)?,
         switches: wide(32)?,
+        children: wide(40)?,
     })
 }

@@ -5,6 +5,8 @@ pub mod descriptors;
 #[cfg(target_os = "linux")]
 pub mod examine;
 #[cfg(target_os = "linux")]
+pub mod family;
+#[cfg(target_os = "linux")]
 pub mod launch;
 pub mod library;
 #[cfg(target_os = "linux")]

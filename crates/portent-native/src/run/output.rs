@@ -41,7 +41,8 @@ const AT_ONCE: usize = 4096;
 pub(super) struct Files {
     stdout: Stream,
     stderr: Stream,
-    shown: bool,
+    /// Whether it is shown, and if so, whether all of it on standard error.
+    shown: Option<bool>,
 }
 
 /// One of them.
@@ -56,8 +57,9 @@ struct Stream {
 }
 
 impl Files {
-    /// New files in a session's directory, as the standard output and standard error of a program.
-    pub(super) fn connect(session: &Path, command: &mut Command, shown: bool) -> io::Result<Files> {
+    /// New files in a session's directory, as the standard output and standard error of a program. `shown`: whether they are
+    /// shown, and if so, whether both on standard error.
+    pub(super) fn connect(session: &Path, command: &mut Command, shown: Option<bool>) -> io::Result<Files> {
         let (stdout, stderr) = (Stream::new(&session.join("stdout"))?, Stream::new(&session.join("stderr"))?);
         command.stdout(stdout.for_program()?).stderr(stderr.for_program()?);
         // What Portent itself has printed comes first. Should nobody read it, nobody misses it.
@@ -68,20 +70,21 @@ impl Files {
     /// Shows what has been written meanwhile, as far as that does not block. A stream that fails is let be: the program
     /// is not to suffer from it.
     pub(super) fn keep_up(&mut self) {
-        if self.shown {
-            self.stdout.show(io::stdout().as_fd(), PollTimeout::ZERO);
-            self.stderr.show(io::stderr().as_fd(), PollTimeout::ZERO);
-        }
-        self.stdout.give_back(self.shown);
-        self.stderr.give_back(self.shown);
+        self.show(PollTimeout::ZERO);
+        self.stdout.give_back(self.shown.is_some());
+        self.stderr.give_back(self.shown.is_some());
+    }
+
+    fn show(&mut self, patience: PollTimeout) {
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        let Some(aside) = self.shown else { return };
+        self.stdout.show(if aside { stderr.as_fd() } else { stdout.as_fd() }, patience);
+        self.stderr.show(stderr.as_fd(), patience);
     }
 
     /// The program has ended: shows the rest, and returns what was kept.
     pub(super) fn finish(mut self) -> io::Result<Output> {
-        if self.shown {
-            self.stdout.show(io::stdout().as_fd(), PollTimeout::NONE);
-            self.stderr.show(io::stderr().as_fd(), PollTimeout::NONE);
-        }
+        self.show(PollTimeout::NONE);
         let ((stdout, all), (stderr, everything)) = (self.stdout.read()?, self.stderr.read()?);
         Ok(Output { stdout, stderr, whole: all && everything })
     }

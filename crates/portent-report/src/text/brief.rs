@@ -36,8 +36,19 @@ pub(crate) fn block(report: &Report, story: &Story, look: &Look, first: bool) ->
             }
         }
     }
+    let names = report.processes_of(story);
+    if let Some((_, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) {
+        page.say("also in", &line(&others.join(", ")), 2);
+    }
     page.replay(story, first);
     page.text
+}
+
+/// The line above what a process showed.
+pub(crate) fn process(report: &Report, at: usize, look: &Look) -> String {
+    let name = report.processes.get(at).map_or("", |one| one.name.as_str());
+    let name = cut(&line(name), look.width.min(Look::WIDEST).saturating_sub(6).max(20));
+    format!("── {} ──\n", paint(look.colours, Ink::Heading, &name))
 }
 
 /// An observation: what and where, why it may matter, how to see it.
@@ -84,7 +95,9 @@ fn places(report: &Report, story: &Story) -> String {
 
 /// For lists: id, what, where, how sure.
 pub(crate) fn row(report: &Report, story: &Story) -> String {
-    let parts = [story.finding.id.clone(), short(&line(&story.what()), 60), places(report, story), story.sure()];
+    let processes = report.processes_of(story).first().map_or_else(String::new, |name| cut(&line(name), 60));
+    let parts =
+        [story.finding.id.clone(), short(&line(&story.what()), 60), places(report, story), story.sure(), processes];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
 }
 

@@ -29,11 +29,39 @@ pub(crate) fn summary(report: &Report, whole: bool) -> String {
     let open = report.incomplete.iter().filter(|(_, entry)| entry.kind != BugKind::Property);
     list(&mut text, open.map(|(_, entry)| open_line(entry)), "not examined or undecided", whole);
     list(&mut text, report.scope.iter().map(|hole| format!("not covered: {}\n", line(hole))), "not covered", whole);
+    let holes = report.processes.iter().flat_map(|one| one.scope.iter().map(move |hole| (one, hole)));
+    let holes = holes.map(|(one, hole)| format!("not covered: {}: {}\n", cut(&line(&one.name), 60), line(hole)));
+    list(&mut text, holes, "not covered", whole);
     if let Some(explored) = &report.explored {
         let assumed = explored.assumptions.iter().map(|assumed| format!("assumed: {}\n", line(assumed)));
         list(&mut text, assumed, "assumed", whole);
     }
-    text + &last_line(report)
+    text + &processes(report, whole) + &last_line(report)
+}
+
+/// Processes that have a line each, unless all are wanted.
+const PROCESSES: usize = 40;
+
+/// A line per process, those with failures first.
+fn processes(report: &Report, whole: bool) -> String {
+    let mut lines: Vec<(bool, String)> = Vec::new();
+    for (at, one) in report.processes.iter().enumerate() {
+        let failures = report.failures_of(at);
+        let (mark, said) = match failures {
+            0 => ("✓", "no failure".to_owned()),
+            _ => ("✗", counted(failures, "failure")),
+        };
+        let ran = one.explored.as_ref().map_or_else(|| "not replayed".to_owned(), |ran| counted(ran.runs, "run"));
+        lines.push((failures == 0, format!("{mark} {}: {said}, {ran}\n", cut(&line(&one.name), 80))));
+    }
+    lines.sort_by_key(|(passed, _)| *passed);
+    let mut text = String::new();
+    let shown = if whole { lines.len() } else { lines.len().min(PROCESSES) };
+    lines[..shown].iter().for_each(|(_, told)| text.push_str(told));
+    if shown < lines.len() {
+        text.push_str(&format!("… and {} more processes (--json lists them)\n", count((lines.len() - shown) as u64)));
+    }
+    text
 }
 
 /// Lines, and how many more there are.

@@ -4,7 +4,7 @@
 
 mod programs;
 
-use super::{cc, check, print, print_as_it_is};
+use super::{cc, exploring, print, print_as_it_is};
 use crate::args::DemoArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ use portent_report::words::wrapped;
 use portent_report::{Level, Report, Settings, Story, Tsan, Verdict, html};
 use portent_trace::TraceError;
 use programs::{Bug, Check, PROGRAMS, Program};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// What the property file of a program is called.
@@ -90,6 +90,13 @@ impl Folder {
     }
 }
 
+/// Where the run of a program is left.
+fn beside(program: &NativeProgram) -> PathBuf {
+    let mut name = program.invocation.program.file_name().unwrap_or_default().to_owned();
+    name.push(".portent");
+    name.into()
+}
+
 /// A line of the table at the end.
 struct Row {
     name: &'static str,
@@ -154,14 +161,14 @@ fn checked(binary: &str, check: &Check) -> Result<(Report, bool), Failure> {
     options.search.jobs = std::thread::available_parallelism().map_or(1, usize::from);
     options.search.kinds = BugKind::ALL.into_iter().chain(spec.map(|_| BugKind::Property)).collect();
     let (report, _) = {
-        let path = check::beside(&program);
+        let path = beside(&program);
         let settings = Settings {
             input: binary.to_owned(),
             sources: reports::sources(&[], &path),
             same_output: matches!(check, Check::SameOutput),
             ..Settings::default()
         };
-        check::check(&program, &options, &path, settings)?
+        exploring::check(&program, &options, &path, settings)?
     };
     let failed =
         report.stories.iter().any(|story| story.verdict == Verdict::Observed && story.finding.bug.failure().is_some());

@@ -8,6 +8,8 @@ pub(crate) mod convert;
 #[cfg(target_os = "linux")]
 pub(crate) mod demo;
 mod drawing;
+#[cfg(target_os = "linux")]
+mod exploring;
 pub(crate) mod generate;
 pub(crate) mod man;
 pub(crate) mod predict;
@@ -19,6 +21,8 @@ mod record_text;
 pub(crate) mod replay;
 pub(crate) mod stats;
 mod stats_text;
+#[cfg(target_os = "linux")]
+mod tree;
 pub(crate) mod validate;
 
 pub(crate) use crate::terminal::{print, print_as_it_is};

@@ -19,6 +19,9 @@ use std::sync::{Arc, Mutex};
 pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
     let mut options = options(args)?;
     let filters = Filters::read(&args.report)?;
+    for path in [&args.dot, &args.svg].into_iter().flatten() {
+        reports::writable(path)?;
+    }
     let spec = args.search.spec.as_deref().map(Properties::read).transpose()?;
     let mut input = Input::open(&args.trace, false)?;
     let mut bar = Bar::new(format!("reading {}", input.name()), Unit::Bytes);

@@ -1,14 +1,17 @@
 //! `portent record`: one run of a program, as a trace.
 
 use super::record_text::{self, Summary};
+use super::tree::Tree;
 use crate::args::{PolicyName, RecordArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::figures::counted;
 use crate::terminal::{self, Bar, Unit};
 use crate::traces;
 use portent_explore::{Plan, Policy};
-use portent_native::record::{Finished, NativeProgram, Recorded};
+use portent_native::record::{Finished, NativeProgram, Recorded, run_of};
 use portent_native::run::examine::{self, Nature};
+use portent_native::run::family;
 use portent_native::run::launch::{self, Invocation};
 use portent_trace::Layout;
 use portent_trace::format::{Dialect, Format, RECORDING, TraceSink};
@@ -26,6 +29,10 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let path = examine::find(program, &directory)?;
     let nature = examine::examine(&path)?;
     let output = output(args, &path)?;
+    // A link that a check has made to its own run, which is to stay as it is.
+    if output.is_symlink() {
+        let _ = std::fs::remove_file(&output);
+    }
     // An output that cannot be written is told before the program runs, not after. Nothing is left of the attempt.
     drop(create(&output)?);
     if nature == Nature::Plain {
@@ -35,7 +42,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
         );
         terminal::message("warning", &text);
     }
-    let program = NativeProgram::new(Invocation::here(path, args.program.clone())?, nature);
+    let tree = Tree::new()?;
+    let mut program = NativeProgram::new(Invocation::here(path, args.program.clone())?, nature);
+    program.invocation.processes = Some(tree.path().to_owned());
     let finished = program.start(&Plan { policy: policy(args.sched), seed: args.seed, ..Plan::default() })?;
     let started = Instant::now();
     let recorded = write(&finished, &output)?;
@@ -43,6 +52,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     for (label, text) in record_text::lines(&summary, started.elapsed()) {
         terminal::message(label, &text);
     }
+    others(&tree, &program.invocation, &output)?;
     let status = finished.ended.status;
     // The recording, which can be large, goes away before this process does.
     drop(finished);
@@ -53,6 +63,35 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
         launch::die_of(signal);
     }
     Ok(ExitCode::Program(status.code().unwrap_or(1) as u8))
+}
+
+/// Writes a trace for every other process with threads, beside the first.
+fn others(tree: &Tree, invocation: &Invocation, output: &Path) -> Result<(), Failure> {
+    let members = family::members(tree.path())?;
+    let with_threads = members.iter().filter_map(|member| Some((member, member.recording().transpose()?)));
+    let mut number = 1;
+    for (member, log) in with_threads {
+        let log = log?;
+        if log.header().threads < 2 {
+            continue;
+        }
+        number += 1;
+        let mut ending = OsString::from(format!("{number}-"));
+        ending.push(member.file_name());
+        ending.push(".portent");
+        let path = output.with_extension(ending);
+        let run = run_of(&log, &member.invocation(&members)?)?;
+        run.save(&path)?;
+        let text = format!(
+            "{}: {} of {}, by {}",
+            path.display(),
+            counted(run.events.len() as u64, "event"),
+            counted(log.header().threads.into(), "thread"),
+            member.name(&invocation.directory)
+        );
+        terminal::message("recorded", &text);
+    }
+    Ok(())
 }
 
 fn policy(name: Option<PolicyName>) -> Policy {

@@ -5,25 +5,38 @@ use crate::args::{DebuggerName, ReplayArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::{count, counted};
-use crate::{reports, terminal};
+use crate::{reports, runs, terminal};
 use portent_explore::replay::{Findings, Replay, Script, Wanted};
 use portent_explore::{Policy, Run, Schedule, ScheduleGoal};
 use portent_native::record::{NativeProgram, Recording};
 use portent_native::run::examine;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 /// Replays, and says what was seen.
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    let Some(recording) = Recording::load(&args.trace)? else {
+    let located = args.finding.as_ref().filter(|_| args.findings.is_none());
+    let located = located.and_then(|id| runs::locate(&args.trace, id));
+    if let (None, Some(id), true) = (&located, &args.finding, runs::run_in(&args.trace).is_dir()) {
+        let message = format!("{}: nobody there knows a finding {id}", args.trace.display());
+        return Err(Failure::usage(message, "the report of the check names the ids, and --json lists them"));
+    }
+    let (trace, findings) = located.unwrap_or_else(|| {
+        let trace = runs::run_in(&args.trace);
+        let real = trace.canonicalize().unwrap_or_else(|_| trace.clone());
+        let findings = args.findings.clone().unwrap_or_else(|| reports::findings_beside(&real));
+        (trace, findings)
+    });
+    let Some(recording) = Recording::load(&trace)? else {
         return Err(Failure::usage(
-            format!("{}: does not say which program it was recorded from", args.trace.display()),
+            format!("{}: does not say which program it was recorded from", trace.display()),
             "only traces that `portent record` wrote can be replayed",
         ));
     };
-    let original = recording.run(&args.trace)?;
-    let (name, schedule, wanted) = what(args, &original)?;
+    let original = recording.run(&trace)?;
+    let (name, schedule, wanted) = what(args, &findings, &original)?;
     let program = program(args, &recording)?;
     if args.program.is_empty() {
         for (path, why) in recording.changed() {
@@ -56,10 +69,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
 }
 
 /// What to replay: its name, its schedule, and what is to be seen.
-fn what(args: &ReplayArgs, original: &Run) -> Result<(String, Schedule, Wanted), Failure> {
+fn what(args: &ReplayArgs, findings: &Path, original: &Run) -> Result<(String, Schedule, Wanted), Failure> {
     if let Some(id) = &args.finding {
-        let path = args.findings.clone().unwrap_or_else(|| reports::findings_beside(&args.trace));
-        let (schedule, wanted) = Findings::load(&path)?.get(id)?.script(original)?;
+        let (schedule, wanted) = Findings::load(findings)?.get(id)?.script(original)?;
         return Ok((id.clone(), schedule, wanted));
     }
     if let Some(path) = &args.schedule {

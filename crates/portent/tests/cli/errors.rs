@@ -64,3 +64,27 @@ fn an_input_that_fails_leaves_an_older_output_as_it_was() {
     }
     assert_eq!(scratch.names().len(), 3, "unfinished files are cleared away");
 }
+
+#[test]
+fn a_misspelt_option_before_the_program_is_no_program() {
+    let scratch = Scratch::new();
+    for command in ["check", "record"] {
+        let wrong = if command == "check" { "--jsn" } else { "--shed" };
+        let session = scratch.session(&format!("{command} {wrong} x ./program"));
+        let right = if command == "check" { "'--json'" } else { "'--sched'" };
+        assert!(session.contains(&format!("unexpected argument '{wrong}'")), "{session}");
+        assert!(session.contains("a similar argument exists") && session.contains(right), "{session}");
+        assert!(session.ends_with("--- exit 2\n"), "{session}");
+    }
+    let session = scratch.session("check --kind raze ./program");
+    assert!(session.contains("a similar value exists: 'race'") && session.ends_with("--- exit 2\n"), "{session}");
+}
+
+#[test]
+fn an_option_behind_the_program_is_the_programs_and_that_is_said() {
+    let scratch = Scratch::new();
+    let behind = scratch.session("check ./nonesuch --json x.json");
+    assert!(behind.contains("warning: --json stands behind the program, which gets it"), "{behind}");
+    let meant = scratch.session("check -- ./nonesuch --json x.json");
+    assert!(!meant.contains("stands behind") && meant.contains("nonesuch: there is no such file"), "{meant}");
+}

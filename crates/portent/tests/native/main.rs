@@ -11,6 +11,7 @@ mod order;
 mod output;
 mod stacks;
 mod survives;
+mod trees;
 mod twins;
 
 use check::{natively, record_and_replay};

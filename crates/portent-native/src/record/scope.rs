@@ -1,0 +1,104 @@
+//! What a run does not cover, as far as its recording and the files of its program tell.
+//!
+//! Code without instrumentation is found by what compilers leave: a library that asks for no runtime, and for gcc the options that it
+//! notes with each source file in the debug information. What clang compiled without instrumentation into a program that
+//! otherwise has it is not found.
+
+use super::recording::Recording;
+use crate::run::examine;
+use gimli::{EndianSlice, LittleEndian};
+use object::{Object, ObjectSection};
+use portent_explore::Run;
+use portent_runtime::log::input;
+use portent_trace::is_user_file;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// Names of files that a sentence has room for.
+const NAMED: usize = 3;
+
+/// What was not covered, in sentences.
+pub fn not_covered(run: &Run) -> Vec<String> {
+    let Ok(recording) = Recording::parse(&run.recording) else { return Vec::new() };
+    let mut holes = Vec::new();
+    if recording.family.len() == 1 && recording.events > 0 {
+        holes.push("only one thread ran: there are no other interleavings".to_owned());
+    }
+    let (mut libraries, mut sources) = (Vec::new(), Vec::new());
+    for module in &recording.modules {
+        let path = Path::new(&module.path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let ours = name.starts_with("libportent_runtime") || name.starts_with("libtsan");
+        // The kernel's own has no file.
+        if ours || !is_user_file(&module.path) || module.path.starts_with("/lib") || !path.is_absolute() {
+            continue;
+        }
+        match examine::asks_for_runtime(path) {
+            Some(true) => sources.extend(uninstrumented_sources(path)),
+            Some(false) => libraries.push(name),
+            None => {}
+        }
+    }
+    if !libraries.is_empty() {
+        let has = if libraries.len() == 1 { "has" } else { "have" };
+        holes.push(format!("{} {has} no instrumentation: what runs there is not seen", some_of(&libraries)));
+    }
+    sources.sort();
+    sources.dedup();
+    if !sources.is_empty() {
+        let was = if sources.len() == 1 { "was" } else { "were" };
+        let names = some_of(&sources);
+        holes.push(format!("{names} {was} compiled without instrumentation: what runs there is not seen"));
+    }
+    let asked = |kind: u64| recording.answers.iter().flatten().any(|answer| answer.0 == kind);
+    let outside = [(input::TIME, "time"), (input::RANDOM, "random numbers"), (input::SIGNAL, "signals")];
+    let outside: Vec<&str> = outside.iter().filter(|(kind, _)| asked(*kind)).map(|(_, name)| *name).collect();
+    if !outside.is_empty() {
+        let what = outside.join(" and ");
+        holes.push(format!("{what} from outside: what the program does when they are others was not tried"));
+    }
+    holes
+}
+
+fn some_of(names: &[String]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let mut text = names[..names.len() - more].join(", ");
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}
+
+/// The user's source files in a program or library that gcc compiled without `-fsanitize=thread`.
+fn uninstrumented_sources(path: &Path) -> Vec<String> {
+    let Ok(bytes) = std::fs::read(path) else { return Vec::new() };
+    let Ok(file) = object::File::parse(&*bytes) else { return Vec::new() };
+    let load = |id: gimli::SectionId| -> Result<Cow<'_, [u8]>, gimli::Error> {
+        let section = file.section_by_name(id.name());
+        Ok(section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default())
+    };
+    let Ok(sections) = gimli::DwarfSections::load(load) else { return Vec::new() };
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, LittleEndian));
+    let mut found = Vec::new();
+    let mut headers = dwarf.units();
+    while let Ok(Some(header)) = headers.next() {
+        // What is damaged tells nothing.
+        let told = || {
+            let unit = dwarf.unit(header).ok()?;
+            let mut entries = unit.entries();
+            let entry = entries.next_dfs().ok()??;
+            let text = |name| {
+                let value = entry.attr_value(name)?;
+                Some(dwarf.attr_string(&unit, value).ok()?.to_string_lossy().into_owned())
+            };
+            let producer = text(gimli::DW_AT_producer)?;
+            let name = text(gimli::DW_AT_name)?;
+            let whole = text(gimli::DW_AT_comp_dir).map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"));
+            let whole = if name.starts_with('/') { name.clone() } else { whole };
+            let plain = producer.starts_with("GNU C") && !producer.contains("-fsanitize=thread");
+            (plain && is_user_file(&whole)).then_some(name)
+        };
+        found.extend(told());
+    }
+    found
+}
