@@ -9,6 +9,9 @@ use crate::{answers, blocking, channels, record, sched, sys, throw};
 /// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
 /// does not wait for.
 fn hold_exit(status: i32, pc: usize, hold: bool) {
+    if hold {
+        crate::sanitizer::on_finalize();
+    }
     let Some(me) = state::enter() else { return };
     if hold {
         sched::lock().exiting = true;

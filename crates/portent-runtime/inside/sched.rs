@@ -280,6 +280,51 @@ pub fn yield_turn(me: &mut Thread) {
     }
 }
 
+/// The thread goes on as another fiber: that has the token, and this one is not chosen until somebody goes on as it.
+pub fn pass_on(me: &mut Thread, next: &mut Thread) {
+    let mut scheduler = lock();
+    me.life = Life::Parked;
+    me.pending = Pending { op: op::RESUME, ..Pending::default() };
+    me.publish();
+    scheduler.unlink(me.id);
+    next.tid = me.tid;
+    scheduler.link(next.id);
+    scheduler.grant(next.id);
+    // Its first event asks who runs next.
+    next.allow(next.events);
+}
+
+/// How often a thread may do something that is no event, while a plan is followed or nobody knows whether it waits, before
+/// others run all the same.
+pub const UNSEEN: u32 = 2000;
+
+/// A thread does something that is no event and may be a sign of waiting for others: code that is not seen spins, or yields.
+/// After so many times in a row, others run before it goes on.
+#[inline]
+pub fn idle(me: &mut Thread, times: u32, pc: usize) {
+    me.idle = if me.idle.0 == me.events { (me.events, me.idle.1 + 1) } else { (me.events, 1) };
+    // SAFETY: the holder of the token.
+    let following = unsafe { (*peek()).following };
+    if me.idle.1 >= if following { UNSEEN } else { times } {
+        make_way(me, pc);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn make_way(me: &mut Thread, pc: usize) {
+    me.idle.1 = 0;
+    let mut scheduler = lock();
+    if scheduler.following {
+        // The plan lets nobody else run before this thread has had an event, which it will not have.
+        scheduler.give_up();
+    }
+    drop(scheduler);
+    me.allow(me.events);
+    me.yielded = true;
+    ask(me, Pending { op: op::RESUME, pc, ..Pending::default() });
+}
+
 /// Chooses who runs next and wakes it, unless that is `asking` itself. The lock is given back first: whoever is woken
 /// would often find it taken.
 fn hand_over(mut scheduler: Locked, asking: u32) {
@@ -497,6 +542,8 @@ impl Scheduler {
             Wait::Spin(at) => crate::mutex::spin_is_free(at),
             Wait::RwRead(at) => crate::rwlock::can_read(at),
             Wait::RwWrite(at) => crate::rwlock::can_write(at),
+            Wait::AnnotatedRead(at) => crate::annotated::can_read(at, who),
+            Wait::AnnotatedWrite(at) => crate::annotated::can_write(at, who),
             Wait::Condition(at) => who.notified || condition::has_permit(at, who.slept),
             Wait::Futex(_) => who.notified,
             // SAFETY: threads of the table live for ever.

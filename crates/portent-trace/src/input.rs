@@ -158,6 +158,10 @@ simple_ops! {
     Return = 36, Function, "ret";
     /// `free(x)`: gives memory back. A write of it after which nobody may use it.
     Free = 37, Variable, "free";
+    /// `hb(k)`: declares that what the thread has done comes before every later `ha(k)`.
+    HappensBefore = 40, Token, "hb";
+    /// `ha(k)`: declares that what the thread does comes after every earlier `hb(k)`.
+    HappensAfter = 41, Token, "ha";
 }
 
 impl InputOp {
@@ -173,7 +177,10 @@ impl InputOp {
     /// Whether a thread that does it makes way for others on purpose: it waits for something that is no lock, or starts a thread.
     pub fn gives_way(self) -> bool {
         use InputOp::*;
-        matches!(self, Fork | Join | Receive | Sleep | Await | SemaphoreWait | LatchWait | Arrive | Depart)
+        matches!(
+            self,
+            Fork | Join | Receive | HappensAfter | Sleep | Await | SemaphoreWait | LatchWait | Arrive | Depart
+        )
     }
 }
 

@@ -58,6 +58,9 @@ impl Scheduler {
             }
             return match who.life {
                 Life::Away => Some(None),
+                // Another fiber has to go on as it first.
+                Life::Parked if self.away > 0 => Some(None),
+                Life::Parked => self.diverge(diverged::NOT_ENABLED, who.until - who.events),
                 // The plan says when the process ends.
                 _ if who.pending.wait == Wait::Exit => Some(Some(who.id)),
                 _ if self.possible(who, &who.pending) => Some(Some(who.id)),
