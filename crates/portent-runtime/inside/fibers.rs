@@ -11,7 +11,7 @@ use crate::annotate;
 use crate::entry::entry;
 use crate::log::{MAX_THREADS, note, op};
 use crate::state::{self, Life, Thread};
-use crate::{record, sched, sys};
+use crate::{answers, record, sched, sys};
 
 /// What is not to be ordered, in the flags of a switch.
 const NO_SYNC: u32 = 1;
@@ -56,6 +56,7 @@ pub extern "C-unwind" fn create(_flags: u32, pc: usize) -> usize {
     fiber.child_number = me.children;
     fiber.pending = state::not_started();
     fiber.life = Life::Parked;
+    answers::next_signal(fiber);
     me.children += 1;
     // SAFETY: the header is mapped.
     unsafe { (*record::header()).threads = sched::lock().count };

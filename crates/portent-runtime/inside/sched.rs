@@ -65,6 +65,9 @@ pub struct Scheduler {
     family: *const [u64; 2],
     family_count: usize,
     trap: bool,
+    /// For a debugger: whoever runs next stops when it goes on; or this thread, plus one, before the event of this number.
+    stop_next: bool,
+    stop_at: [u64; 2],
     /// A thread that has ended but may still be leaving the kernel: the next holder waits for that.
     leaving: u32,
     /// While the process wants to exit: events and timed waits that the other threads may still have.
@@ -106,6 +109,8 @@ static mut SCHEDULER: Scheduler = Scheduler {
     family: std::ptr::null(),
     family_count: 0,
     trap: false,
+    stop_next: false,
+    stop_at: [0; 2],
     leaving: 0,
     exit_events: 3_000_000,
     exit_waits: 1000,
@@ -168,6 +173,15 @@ pub fn ask(me: &mut Thread, pending: Pending) {
     me.interrupted = false;
     me.waited = false;
     loop {
+        if me.break_after == me.events + 1 {
+            me.break_after = 0;
+            me.allow(me.until);
+            process::stop(pending.pc);
+            // SAFETY: as below.
+            if me.events < me.stop && me.signals == 0 && unsafe { (*peek()).allows(me, &pending) } {
+                return;
+            }
+        }
         if me.signal_at == me.events {
             signals::inject(me, pending.wait != Wait::Nothing);
             // SAFETY: the holder of the token looks at objects that only holders change.
@@ -375,6 +389,10 @@ fn wait_for_turn(me: &mut Thread) {
             // SAFETY: no arguments.
             unsafe { sys::call3(sys::SYS_SCHED_YIELD, 0, 0, 0) };
         }
+    }
+    if std::mem::take(&mut me.stops) {
+        // A thread that begins has no place yet but its routine.
+        process::stop(if me.pending.pc == 0 { me.routine } else { me.pending.pc });
     }
 }
 
@@ -604,6 +622,17 @@ impl Scheduler {
         // SAFETY: a thread of the table, under the lock.
         let next = unsafe { &mut *thread(id) };
         next.life = Life::Running;
+        next.stops |= std::mem::take(&mut self.stop_next);
+        if self.stop_at[0] == u64::from(id) + 1 {
+            // Events have one number among all: those of the others do not change while this one runs.
+            // SAFETY: threads of the table, under the lock.
+            let others = (0..self.count).filter(|&other| other != id).map(|other| unsafe { (*thread(other)).events });
+            let before: u64 = others.sum();
+            if let Some(own) = self.stop_at[1].checked_sub(before).filter(|&own| own >= next.events) {
+                next.break_after = own + 1;
+                next.allow(next.until);
+            }
+        }
         self.watched = (usize::MAX, 0);
         self.holder = id + 1;
         if self.recording != id {
@@ -627,7 +656,8 @@ impl Scheduler {
         // SAFETY: the header is mapped while threads run.
         unsafe { (*record::header()).state = crate::log::state::DEADLOCK };
         if self.trap {
-            process::trap();
+            let first = self.living().find(|one| one.pending.op < op::FORK).or_else(|| self.living().next());
+            process::trap(first.map_or(0, |one| one.tid));
         }
         sys::kill_process()
     }

@@ -103,6 +103,9 @@ pub struct Thread {
     pub signal_waits: bool,
     /// Whether another process sent it.
     pub signal_foreign: bool,
+    /// For a debugger: it stops before its event of this number, plus one; 0 nowhere. Or where it next gets its turn.
+    pub break_after: u64,
+    pub stops: bool,
     /// Next answer of the plan to look at for signals.
     pub signal_answer: usize,
     pub unread: UnreadWrite,
@@ -288,6 +291,9 @@ impl Thread {
     pub fn allow(&mut self, until: u64) {
         self.until = until;
         self.stop = if self.signal_at >= self.events { until.min(self.signal_at) } else { until };
+        if self.break_after > self.events {
+            self.stop = self.stop.min(self.break_after - 1);
+        }
     }
     /// Whether waits at cancellation points end.
     pub fn is_cancelled(&self) -> bool {

@@ -49,10 +49,12 @@ pub struct Header {
     pub goal_threads: u64,
     /// Numbers in all blocks of answers.
     pub answers: u64,
-    /// 1: raise SIGTRAP in the thread that reaches the goal, for a debugger.
+    /// 1: stop for a debugger, where the goal is reached or as the next two say.
     pub trap: u64,
+    /// The thread, plus one, and the number of the event, among all, before which to stop; 0 and 0: at the goal.
+    pub stop: [u64; 2],
     /// Reserved.
-    pub spare: [u64; 7],
+    pub spare: [u64; 5],
 }
 
 /// A plan, as the command makes it.
@@ -74,6 +76,8 @@ pub struct Plan {
     pub answers: Vec<Vec<(u64, Vec<u8>)>>,
     /// Whether to stop for a debugger when the goal is reached.
     pub trap: bool,
+    /// Where to stop instead: a thread, and the number of an event of its, among those of all.
+    pub stop: Option<(u64, u64)>,
 }
 
 impl Plan {
@@ -100,8 +104,10 @@ impl Plan {
             self.goal_threads.len() as u64,
             answers.len() as u64,
             u64::from(self.trap),
+            self.stop.map_or(0, |(thread, _)| thread + 1),
+            self.stop.map_or(0, |(_, event)| event),
         ];
-        let padded = header.into_iter().chain(std::iter::repeat_n(0, 7));
+        let padded = header.into_iter().chain(std::iter::repeat_n(0, 5));
         let pairs = self.family.iter().chain(&self.steps).flat_map(|&(a, b)| [a, b]);
         let words = padded.chain(pairs).chain(self.goal_threads.iter().copied()).chain(answers);
         words.flat_map(u64::to_le_bytes).collect()

@@ -7,6 +7,7 @@ mod cc;
 mod check;
 mod demo;
 mod forced;
+mod gdb;
 mod order;
 mod output;
 mod stacks;
