@@ -36,8 +36,8 @@ def portent_run():
                 portent_show()
             return
         stop.delete()
-        print(said, end="")
         if not gdb.selected_inferior().pid:
+            print(said, end="")
             return
         # The frame's own language, that of the runtime, has no such expressions.
         gdb.execute("set language c", to_string=True)
@@ -46,6 +46,10 @@ def portent_run():
         for thread in gdb.selected_inferior().threads():
             if shown and thread.ptid[1] == shown:
                 thread.switch()
+        if shown:
+            print("portent: these threads cannot go on; one of them waits here")
+        else:
+            print("portent: stopped by signal %d" % int(gdb.parse_and_eval("$_siginfo.si_signo")))
         portent_show()
         gdb.execute("frame")
     except gdb.error as problem:
