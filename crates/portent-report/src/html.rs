@@ -52,6 +52,42 @@ fn escaped_text(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// The colours of a theme, by name.
+    fn colours(theme: &str) -> std::collections::BTreeMap<&'static str, [f64; 3]> {
+        let block = STYLE.split(&format!("{theme} {{")).nth(1).and_then(|rest| rest.split('}').next()).unwrap();
+        let declarations = block.split(';').filter_map(|declaration| declaration.trim().split_once(": #"));
+        let channel = |hex: &str, at: usize| {
+            let share = f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0;
+            if share <= 0.03928 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        declarations.map(|(name, hex)| (name.trim_start_matches("--"), [0, 2, 4].map(|at| channel(hex, at)))).collect()
+    }
+
+    /// As the Web Content Accessibility Guidelines define it.
+    fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
+        let light = |[red, green, blue]: [f64; 3]| 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05;
+        let (a, b) = (light(a), light(b));
+        if a > b { a / b } else { b / a }
+    }
+
+    #[test]
+    fn every_text_can_be_read_on_every_ground_in_both_themes() {
+        let grounds = ["paper", "card", "hover", "select", "wrong-soft", "code"];
+        for theme in [":root", ":root[data-theme=\"dark\"]"] {
+            let colours = colours(theme);
+            let texts =
+                colours.keys().filter(|name| !grounds.contains(name) && !["line", "select-edge"].contains(name));
+            for text in texts.clone() {
+                for ground in grounds {
+                    let contrast = contrast(colours[text], colours[ground]);
+                    assert!(contrast >= 4.5, "{theme}: {text} on {ground} has a contrast of {contrast:.2}");
+                }
+            }
+            assert!(texts.count() >= 20, "{theme} has colours for texts, threads and kinds");
+        }
+        assert!((contrast([0.0; 3], [1.0; 3]) - 21.0).abs() < 1e-9);
+    }
+
     #[test]
     fn data_cannot_leave_its_element() {
         let json = serde_json::to_string("</script><!-- &\u{2028}").unwrap();

@@ -144,12 +144,6 @@ pub extern "C-unwind" fn function_exit(pc: usize) {
     }
 }
 
-/// What the sanitizer's runtime keeps for its own sake, and annotations of locks that are made by hand: what they are made
-/// of, atomics and futexes, is recorded.
-pub extern "C-unwind" fn nothing() -> usize {
-    0
-}
-
 entry! {
     __tsan_read1(1) => read1;
     __tsan_read2(1) => read2;
@@ -212,21 +206,6 @@ entry! {
     __tsan_vptr_read(1) => read8;
     __tsan_func_entry(frame) => function_entry;
     __tsan_func_exit(0) => function_exit;
-    __tsan_ignore_thread_begin(0) => nothing;
-    __tsan_ignore_thread_end(0) => nothing;
-    __tsan_flush_memory(0) => nothing;
-    __tsan_acquire(0) => nothing;
-    __tsan_release(0) => nothing;
-    __tsan_mutex_create(0) => nothing;
-    __tsan_mutex_destroy(0) => nothing;
-    __tsan_mutex_pre_lock(0) => nothing;
-    __tsan_mutex_post_lock(0) => nothing;
-    __tsan_mutex_pre_unlock(0) => nothing;
-    __tsan_mutex_post_unlock(0) => nothing;
-    __tsan_mutex_pre_signal(0) => nothing;
-    __tsan_mutex_post_signal(0) => nothing;
-    __tsan_mutex_pre_divert(0) => nothing;
-    __tsan_mutex_post_divert(0) => nothing;
     __tsan_read_range_pc(2) => read_range;
     __tsan_write_range_pc(2) => write_range;
 }

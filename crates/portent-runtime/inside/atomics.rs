@@ -37,6 +37,23 @@ fn turn(me: &mut Thread, op: u16, address: usize, size: usize, pc: usize) {
     sched::before(me, Pending { op, address, size, pc, ..Pending::default() });
 }
 
+/// The order that counts: none, where the program wants its synchronisation to be ignored.
+#[inline(always)]
+fn wanted(me: &Thread, order: i32) -> i32 {
+    if me.ignores_order == 0 { order } else { 0 }
+}
+
+/// In the code of an annotated lock: the operation is how the lock is made, and no event. The lock is free, as far as its
+/// annotations say; where they say too little, the thread waits here for somebody who has to run.
+#[cold]
+#[inline(never)]
+fn quietly<T>(me: &mut Thread, pc: usize, perform: impl FnOnce() -> T) -> T {
+    sched::idle(me, sched::UNSEEN, pc);
+    let result = perform();
+    state::leave(me);
+    result
+}
+
 /// After an atomic read: a thread that reads the same again and again waits for somebody.
 #[inline]
 fn note_spin(me: &mut Thread, address: usize, value: u64, pc: usize) {
@@ -60,7 +77,10 @@ macro_rules! atomics {
                 // SAFETY: the compiler passes the address of an atomic object.
                 let cell = unsafe { $atomic::from_ptr(at) };
                 let Some(me) = state::enter() else { return cell.load(SeqCst) };
-                let op = op::READ + read_order(order);
+                if me.quiet > 0 {
+                    return quietly(me, pc, || cell.load(SeqCst));
+                }
+                let op = op::READ + read_order(wanted(me, order));
                 turn(me, op, at as usize, size_of::<$type>(), pc);
                 let value = cell.load(SeqCst);
                 record::access(me, op, at as usize, size_of::<$type>(), Some(value as u64), pc);
@@ -72,7 +92,10 @@ macro_rules! atomics {
                 // SAFETY: as above.
                 let cell = unsafe { $atomic::from_ptr(at) };
                 let Some(me) = state::enter() else { return cell.store(value, SeqCst) };
-                let op = op::WRITE + write_order(order);
+                if me.quiet > 0 {
+                    return quietly(me, pc, || cell.store(value, SeqCst));
+                }
+                let op = op::WRITE + write_order(wanted(me, order));
                 turn(me, op, at as usize, size_of::<$type>(), pc);
                 cell.store(value, SeqCst);
                 record::access(me, op, at as usize, size_of::<$type>(), Some(value as u64), pc);
@@ -99,13 +122,16 @@ macro_rules! atomics {
                 let cell = unsafe { $atomic::from_ptr(at) };
                 let exchange = || cell.compare_exchange(expected, new, SeqCst, SeqCst).unwrap_or_else(|seen| seen);
                 let Some(me) = state::enter() else { return exchange() };
-                let op = op::UPDATE + update_order(success);
+                if me.quiet > 0 {
+                    return quietly(me, pc, exchange);
+                }
+                let op = op::UPDATE + update_order(wanted(me, success));
                 turn(me, op, at as usize, size_of::<$type>(), pc);
                 let seen = exchange();
                 if seen == expected {
                     record::access(me, op, at as usize, size_of::<$type>(), Some(new as u64), pc);
                 } else {
-                    record::access(me, op::READ + read_order(failure), at as usize, size_of::<$type>(), Some(seen as u64), pc);
+                    record::access(me, op::READ + read_order(wanted(me, failure)), at as usize, size_of::<$type>(), Some(seen as u64), pc);
                     note_spin(me, at as usize, seen as u64, pc);
                 }
                 state::leave(me);
@@ -118,7 +144,10 @@ macro_rules! atomics {
             // SAFETY: the compiler passes the address of an atomic object.
             let cell = unsafe { $atomic::from_ptr(at) };
             let Some(me) = state::enter() else { return $perform(cell, value) };
-            let op = op::UPDATE + update_order(order);
+            if me.quiet > 0 {
+                return quietly(me, pc, || $perform(cell, value));
+            }
+            let op = op::UPDATE + update_order(wanted(me, order));
             turn(me, op, at as usize, size_of::<$type>(), pc);
             let old: $type = $perform(cell, value);
             let new: $type = $result(old, value);

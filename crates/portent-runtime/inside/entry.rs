@@ -9,7 +9,8 @@ macro_rules! entry {
                 #[unsafe(no_mangle)]
                 #[unsafe(naked)]
                 pub unsafe extern "C" fn $name() {
-                    std::arch::naked_asm!(crate::entry::entry!(@$count), "jmp {}", sym self::$target);
+                    // Debuggers unwind through it while they step into it.
+                    std::arch::naked_asm!(".cfi_startproc", crate::entry::entry!(@$count), "jmp {}", ".cfi_endproc", sym self::$target);
                 }
             };
         )*

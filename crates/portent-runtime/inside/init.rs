@@ -24,6 +24,7 @@ pub unsafe extern "C" fn __tsan_init() {
     }
     // SAFETY: the first call comes before there are threads.
     unsafe { start() };
+    crate::sanitizer::on_initialize();
 }
 
 /// Room for a path of the session with a file's name.

@@ -14,6 +14,8 @@
 //! | who has the token, who lives, permits of conditions, plan | [`sched`] | under the scheduler's lock |
 //! | `Thread::inside` | | its own thread only: 1 while it is inside the runtime, so that nothing re-enters |
 //! | which blocks are allocated | [`blocks`] | everybody, a byte at a time |
+//! | who holds an annotated lock | [`annotated`] | the holder of the token |
+//! | fibers | threads of the table that are not in the list while another fiber runs in their place | as threads |
 //! | freed blocks that are kept | [`quarantine`] | the holder of the token |
 //! | what was sent and received on pipes, sockets, signals | [`channels`] | the holder of the token |
 //! | objects of the program (mutexes, …) | the program's memory | read to see whether an operation is possible; changed only by the C library's own functions, called by the holder |
@@ -42,6 +44,8 @@ mod log;
 mod plan;
 
 mod access;
+mod annotate;
+mod annotated;
 mod answers;
 mod atomics;
 mod blocking;
@@ -52,6 +56,7 @@ mod condition;
 mod descriptors;
 mod entry;
 mod family;
+mod fibers;
 mod forward;
 mod futex;
 mod heap;
@@ -67,6 +72,7 @@ mod quarantine;
 mod real;
 mod record;
 mod rwlock;
+mod sanitizer;
 mod sched;
 mod semaphore;
 mod signals;

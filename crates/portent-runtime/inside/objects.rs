@@ -31,6 +31,7 @@ fn waits_for(wait: Wait) -> Option<(usize, &'static str)> {
         Wait::Mutex(at) => Some((at, "mutex")),
         Wait::Spin(at) => Some((at, "spin lock")),
         Wait::RwRead(at) | Wait::RwWrite(at) => Some((at, "read-write lock")),
+        Wait::AnnotatedRead(at) | Wait::AnnotatedWrite(at) => Some((at, "lock")),
         Wait::Condition(at) => Some((at, "condition")),
         Wait::Semaphore(at) => Some((at, "semaphore")),
         Wait::Barrier(at) => Some((at, "barrier")),

@@ -9,6 +9,9 @@ use crate::{answers, blocking, channels, family, record, sched, sys, throw};
 /// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
 /// does not wait for.
 fn hold_exit(status: i32, pc: usize, hold: bool) {
+    if hold {
+        crate::sanitizer::on_finalize();
+    }
     let Some(me) = state::enter() else { return };
     if hold {
         sched::lock().exiting = true;
@@ -386,10 +389,30 @@ fn hex(text: &[u8]) -> Option<(usize, usize)> {
     (digits > 0).then_some((value, digits))
 }
 
-/// Stops in the debugger, if there is one.
-pub fn trap() {
-    // SAFETY: SIGTRAP to this thread.
-    unsafe { sys::call3(sys::SYS_TGKILL, sys::getpid() as usize, sys::gettid() as usize, 5) };
+/// The kernel's number of the thread that a debugger is to show, for which it looks after a trap.
+#[unsafe(no_mangle)]
+pub static mut portent_shown: u32 = 0;
+
+/// Stops in the debugger, if there is one: some thread of the program waits for good, and is to be shown.
+pub fn trap(shown: u32) {
+    // SAFETY: a word that only debuggers read; SIGTRAP to this thread.
+    unsafe {
+        (&raw mut portent_shown).write_volatile(shown);
+        sys::call3(sys::SYS_TGKILL, sys::getpid() as usize, sys::gettid() as usize, 5);
+    }
+}
+
+/// A thread is about to go on in the program, at this address: a debugger that wants to stop there has its breakpoint here.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn portent_stop(_pc: usize) {
+    std::arch::naked_asm!(".cfi_startproc", "ret", ".cfi_endproc");
+}
+
+/// Tells a debugger, if there is one, that this thread goes on at an address.
+pub fn stop(pc: usize) {
+    // SAFETY: does nothing.
+    unsafe { portent_stop(pc) };
 }
 
 entry! {

@@ -65,6 +65,9 @@ pub struct Scheduler {
     family: *const [u64; 2],
     family_count: usize,
     trap: bool,
+    /// For a debugger: whoever runs next stops when it goes on; or this thread, plus one, before the event of this number.
+    stop_next: bool,
+    stop_at: [u64; 2],
     /// A thread that has ended but may still be leaving the kernel: the next holder waits for that.
     leaving: u32,
     /// While the process wants to exit: events and timed waits that the other threads may still have.
@@ -108,6 +111,8 @@ const NEW: Scheduler = Scheduler {
     family: std::ptr::null(),
     family_count: 0,
     trap: false,
+    stop_next: false,
+    stop_at: [0; 2],
     leaving: 0,
     exit_events: 3_000_000,
     exit_waits: 1000,
@@ -189,6 +194,15 @@ pub fn ask(me: &mut Thread, pending: Pending) {
     me.interrupted = false;
     me.waited = false;
     loop {
+        if me.break_after == me.events + 1 {
+            me.break_after = 0;
+            me.allow(me.until);
+            process::stop(pending.pc);
+            // SAFETY: as below.
+            if me.events < me.stop && me.signals == 0 && unsafe { (*peek()).allows(me, &pending) } {
+                return;
+            }
+        }
         if me.signal_at == me.events {
             signals::inject(me, pending.wait != Wait::Nothing);
             // SAFETY: the holder of the token looks at objects that only holders change.
@@ -302,6 +316,51 @@ pub fn yield_turn(me: &mut Thread) {
     }
 }
 
+/// The thread goes on as another fiber: that has the token, and this one is not chosen until somebody goes on as it.
+pub fn pass_on(me: &mut Thread, next: &mut Thread) {
+    let mut scheduler = lock();
+    me.life = Life::Parked;
+    me.pending = Pending { op: op::RESUME, ..Pending::default() };
+    me.publish();
+    scheduler.unlink(me.id);
+    next.tid = me.tid;
+    scheduler.link(next.id);
+    scheduler.grant(next.id);
+    // Its first event asks who runs next.
+    next.allow(next.events);
+}
+
+/// How often a thread may do something that is no event, while a plan is followed or nobody knows whether it waits, before
+/// others run all the same.
+pub const UNSEEN: u32 = 2000;
+
+/// A thread does something that is no event and may be a sign of waiting for others: code that is not seen spins, or yields.
+/// After so many times in a row, others run before it goes on.
+#[inline]
+pub fn idle(me: &mut Thread, times: u32, pc: usize) {
+    me.idle = if me.idle.0 == me.events { (me.events, me.idle.1 + 1) } else { (me.events, 1) };
+    // SAFETY: the holder of the token.
+    let following = unsafe { (*peek()).following };
+    if me.idle.1 >= if following { UNSEEN } else { times } {
+        make_way(me, pc);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn make_way(me: &mut Thread, pc: usize) {
+    me.idle.1 = 0;
+    let mut scheduler = lock();
+    if scheduler.following {
+        // The plan lets nobody else run before this thread has had an event, which it will not have.
+        scheduler.give_up();
+    }
+    drop(scheduler);
+    me.allow(me.events);
+    me.yielded = true;
+    ask(me, Pending { op: op::RESUME, pc, ..Pending::default() });
+}
+
 /// Chooses who runs next and wakes it, unless that is `asking` itself. The lock is given back first: whoever is woken
 /// would often find it taken.
 fn hand_over(mut scheduler: Locked, asking: u32) {
@@ -352,6 +411,10 @@ fn wait_for_turn(me: &mut Thread) {
             // SAFETY: no arguments.
             unsafe { sys::call3(sys::SYS_SCHED_YIELD, 0, 0, 0) };
         }
+    }
+    if std::mem::take(&mut me.stops) {
+        // A thread that begins has no place yet but its routine.
+        process::stop(if me.pending.pc == 0 { me.routine } else { me.pending.pc });
     }
 }
 
@@ -519,6 +582,8 @@ impl Scheduler {
             Wait::Spin(at) => crate::mutex::spin_is_free(at),
             Wait::RwRead(at) => crate::rwlock::can_read(at),
             Wait::RwWrite(at) => crate::rwlock::can_write(at),
+            Wait::AnnotatedRead(at) => crate::annotated::can_read(at, who),
+            Wait::AnnotatedWrite(at) => crate::annotated::can_write(at, who),
             Wait::Condition(at) => who.notified || condition::has_permit(at, who.slept),
             Wait::Futex(_) => who.notified,
             // SAFETY: threads of the table live for ever.
@@ -592,6 +657,17 @@ impl Scheduler {
         // SAFETY: a thread of the table, under the lock.
         let next = unsafe { &mut *thread(id) };
         next.life = Life::Running;
+        next.stops |= std::mem::take(&mut self.stop_next);
+        if self.stop_at[0] == u64::from(id) + 1 {
+            // Events have one number among all: those of the others do not change while this one runs.
+            // SAFETY: threads of the table, under the lock.
+            let others = (0..self.count).filter(|&other| other != id).map(|other| unsafe { (*thread(other)).events });
+            let before: u64 = others.sum();
+            if let Some(own) = self.stop_at[1].checked_sub(before).filter(|&own| own >= next.events) {
+                next.break_after = own + 1;
+                next.allow(next.until);
+            }
+        }
         self.watched = (usize::MAX, 0);
         self.holder = id + 1;
         if self.recording != id {
@@ -615,7 +691,8 @@ impl Scheduler {
         // SAFETY: the header is mapped while threads run.
         unsafe { (*record::header()).state = crate::log::state::DEADLOCK };
         if self.trap {
-            process::trap();
+            let first = self.living().find(|one| one.pending.op < op::FORK).or_else(|| self.living().next());
+            process::trap(first.map_or(0, |one| one.tid));
         }
         sys::kill_process()
     }

@@ -27,17 +27,17 @@ pub fn count(at: usize) -> i32 {
 const REMOVED: usize = 1;
 
 /// A table from addresses to small numbers, for objects that the runtime models itself.
-struct Objects<const N: usize> {
+pub struct Objects<const N: usize> {
     keys: [usize; N],
     values: [[u64; 3]; N],
 }
 
 impl<const N: usize> Objects<N> {
-    const fn new() -> Self {
+    pub const fn new() -> Self {
         Self { keys: [0; N], values: [[0; 3]; N] }
     }
     /// The entry of an address; new ones are zero.
-    fn get(&mut self, key: usize) -> &mut [u64; 3] {
+    pub fn get(&mut self, key: usize) -> &mut [u64; 3] {
         let mut free = None;
         for at in Self::places(key) {
             if self.keys[at] == key {
@@ -52,7 +52,7 @@ impl<const N: usize> Objects<N> {
         }
         let Some(at) = free else {
             sys::say(&[
-                "portent: the program has more semaphores or barriers at a time than a recording can hold: it is ended\n",
+                "portent: the program has more semaphores, barriers or annotated locks at a time than a recording can hold: it is ended\n",
             ]);
             sys::kill_process()
         };
@@ -60,11 +60,20 @@ impl<const N: usize> Objects<N> {
         self.values[at] = [0; 3];
         &mut self.values[at]
     }
+    /// What is known of an address.
+    pub fn find(&self, key: usize) -> Option<[u64; 3]> {
+        let mut filled = Self::places(key).take_while(|&at| self.keys[at] != 0);
+        filled.find(|&at| self.keys[at] == key).map(|at| self.values[at])
+    }
     /// Forgets an address.
-    fn remove(&mut self, key: usize) {
+    pub fn remove(&mut self, key: usize) {
         let place = Self::places(key).take_while(|&at| self.keys[at] != 0).find(|&at| self.keys[at] == key);
-        if let Some(at) = place {
-            self.keys[at] = REMOVED;
+        let Some(mut at) = place else { return };
+        self.keys[at] = REMOVED;
+        // Behind it nothing lies that would be looked for across it: then it need not be remembered.
+        while self.keys[at] == REMOVED && self.keys[(at + 1) % N] == 0 {
+            self.keys[at] = 0;
+            at = (at + N - 1) % N;
         }
     }
     fn places(key: usize) -> impl Iterator<Item = usize> {
@@ -352,6 +361,13 @@ pub unsafe extern "C-unwind" fn barrier_wait(at: usize, pc: usize) -> i32 {
         state::leave(me);
         return result;
     }
+    let last = wait_at_barrier(me, at, pc);
+    state::leave(me);
+    if last { SERIAL_THREAD } else { 0 }
+}
+
+/// After a thread's arrival: waits until all have come; whether it is the last.
+fn wait_at_barrier(me: &mut Thread, at: usize, pc: usize) -> bool {
     let state = barrier(at);
     me.round = state[ROUNDS];
     state[ARRIVED] += 1;
@@ -363,8 +379,21 @@ pub unsafe extern "C-unwind" fn barrier_wait(at: usize, pc: usize) -> i32 {
     let wait = Wait::Barrier(at);
     sched::before(me, Pending { op: op::DEPART, address: at, pc, wait, ..Pending::default() });
     record::plain(me, op::DEPART, at, pc);
-    state::leave(me);
-    if last { SERIAL_THREAD } else { 0 }
+    last
+}
+
+/// A barrier that is no object of the C library.
+pub fn make_barrier(at: usize, count: u32) {
+    let state = barrier(at);
+    state[NEEDED] = u64::from(count);
+    state[ARRIVED] = 0;
+}
+
+/// Arrives at such a barrier and waits for the others.
+pub fn pass_barrier(me: &mut Thread, at: usize, pc: usize) {
+    sched::before(me, state::plain(op::ARRIVE, at, pc));
+    record::plain(me, op::ARRIVE, at, pc);
+    wait_at_barrier(me, at, pc);
 }
 
 entry! {

@@ -26,6 +26,10 @@ pub enum Wait {
     Join(u32),
     /// A `sem_t` with a count above 0.
     Semaphore(usize),
+    /// An annotated lock, for reading: nobody else has it for writing.
+    AnnotatedRead(usize),
+    /// The same, for writing: nobody else has it.
+    AnnotatedWrite(usize),
     /// The round of this barrier that the thread arrived at is over.
     Barrier(usize),
     /// The initialiser of this once (or guard) has ended, one way or the other.
@@ -60,6 +64,8 @@ pub enum Life {
     /// In a system call, without the token.
     Away = 3,
     Done = 4,
+    /// A fiber that does not run: another one does in its place.
+    Parked = 5,
 }
 
 /// A plain write whose value is read back when the thread next enters the runtime.
@@ -97,6 +103,9 @@ pub struct Thread {
     pub signal_waits: bool,
     /// Whether another process sent it.
     pub signal_foreign: bool,
+    /// For a debugger: it stops before its event of this number, plus one; 0 nowhere. Or where it next gets its turn.
+    pub break_after: u64,
+    pub stops: bool,
     /// Next answer of the plan to look at for signals.
     pub signal_answer: usize,
     pub unread: UnreadWrite,
@@ -161,6 +170,12 @@ pub struct Thread {
     pub descriptor: usize,
     /// Where libstdc++ was asked to start or join a thread, and where on the stack that was.
     pub asked: (usize, usize),
+    /// How deep it is in the code of annotated locks: atomic operations there are how the lock is made, and no events.
+    pub quiet: u32,
+    /// How often it has waited for others without an event, and how many events it had then.
+    pub idle: (u64, u32),
+    /// How often the program asked that its synchronisation be ignored.
+    pub ignores_order: u32,
     /// Next answer of the plan to look at, for this thread.
     pub answer: usize,
     /// Signals put off until the thread leaves the runtime.
@@ -276,6 +291,9 @@ impl Thread {
     pub fn allow(&mut self, until: u64) {
         self.until = until;
         self.stop = if self.signal_at >= self.events { until.min(self.signal_at) } else { until };
+        if self.break_after > self.events {
+            self.stop = self.stop.min(self.break_after - 1);
+        }
     }
     /// Whether waits at cancellation points end.
     pub fn is_cancelled(&self) -> bool {

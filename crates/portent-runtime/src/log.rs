@@ -98,6 +98,9 @@ pub mod op {
     pub const BRANCH: u16 = 34 << 3;
     pub const CALL: u16 = 35 << 3;
     pub const RETURN: u16 = 36 << 3;
+    /// The program declares that what the thread has done comes before every later [`HAPPENS_AFTER`] of the address.
+    pub const HAPPENS_BEFORE: u16 = 40 << 3;
+    pub const HAPPENS_AFTER: u16 = 41 << 3;
     /// Only ever pending, never recorded: the thread is about to end a wait that is no event (a sleep, a system call).
     pub const RESUME: u16 = 50 << 3;
     /// Only ever pending: the thread wants to end the process.
@@ -160,6 +163,10 @@ pub mod note {
     pub const ABORTED: u16 = FIRST + 21;
     /// program counter, text: the exception that `abort` was called with was thrown there; its type as the compiler encodes it.
     pub const THROWN: u16 = FIRST + 22;
+    /// One byte: 1, the thread's accesses are not to be looked at from here on, or 0, they are again. Nests.
+    pub const IGNORE: u16 = FIRST + 32;
+    /// address, size: the program declares that accesses there, as long as that memory is what it is, may race.
+    pub const BENIGN: u16 = FIRST + 33;
     /// text: what the block is called that the thread's next event begins.
     pub const BLOCK: u16 = FIRST + 24;
 }
@@ -242,7 +249,7 @@ pub struct Header {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadRow {
-    /// 0 unused, 1 running, 2 waiting for its turn or until its operation is possible, 3 in a system call, 4 done.
+    /// 0 unused, 1 running, 2 waiting for its turn or until its operation is possible, 3 in a system call, 4 done, 5 a fiber that does not run.
     pub life: u32,
     /// Its next operation, see [`op`]; valid while it waits.
     pub pending: u32,

@@ -51,12 +51,14 @@ pub struct Header {
     pub goal_threads: u64,
     /// Numbers in all blocks of answers.
     pub answers: u64,
-    /// 1: raise SIGTRAP in the thread that reaches the goal, for a debugger.
+    /// 1: stop for a debugger, where the goal is reached or as the next two say.
     pub trap: u64,
     /// Not 0: the plan is for the child with this lineage, which one of the processes forks; the others run unrecorded.
     pub lineage: u64,
+    /// The thread, plus one, and the number of the event, among all, before which to stop; 0 and 0: at the goal.
+    pub stop: [u64; 2],
     /// Reserved.
-    pub spare: [u64; 6],
+    pub spare: [u64; 4],
 }
 
 /// A plan, as the command makes it.
@@ -80,6 +82,8 @@ pub struct Plan {
     pub trap: bool,
     /// Which forked child it is for; 0: the process that begins as a program.
     pub lineage: u64,
+    /// Where to stop instead: a thread, and the number of an event of its, among those of all.
+    pub stop: Option<(u64, u64)>,
 }
 
 impl Plan {
@@ -107,8 +111,10 @@ impl Plan {
             answers.len() as u64,
             u64::from(self.trap),
             self.lineage,
+            self.stop.map_or(0, |(thread, _)| thread + 1),
+            self.stop.map_or(0, |(_, event)| event),
         ];
-        let padded = header.into_iter().chain(std::iter::repeat_n(0, 6));
+        let padded = header.into_iter().chain(std::iter::repeat_n(0, 4));
         let pairs = self.family.iter().chain(&self.steps).flat_map(|&(a, b)| [a, b]);
         let words = padded.chain(pairs).chain(self.goal_threads.iter().copied()).chain(answers);
         words.flat_map(u64::to_le_bytes).collect()

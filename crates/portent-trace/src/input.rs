@@ -160,6 +160,10 @@ simple_ops! {
     Free = 37, Variable, "free";
     /// `destroy(x)`: ends a lock, a condition or the like. A write of it after which nobody may use it.
     Destroy = 38, Variable, "destroy";
+    /// `hb(k)`: declares that what the thread has done comes before every later `ha(k)`.
+    HappensBefore = 40, Token, "hb";
+    /// `ha(k)`: declares that what the thread does comes after every earlier `hb(k)`.
+    HappensAfter = 41, Token, "ha";
 }
 
 impl InputOp {
@@ -175,7 +179,10 @@ impl InputOp {
     /// Whether a thread that does it makes way for others on purpose: it waits for something that is no lock, or starts a thread.
     pub fn gives_way(self) -> bool {
         use InputOp::*;
-        matches!(self, Fork | Join | Receive | Sleep | Await | SemaphoreWait | LatchWait | Arrive | Depart)
+        matches!(
+            self,
+            Fork | Join | Receive | HappensAfter | Sleep | Await | SemaphoreWait | LatchWait | Arrive | Depart
+        )
     }
 }
 

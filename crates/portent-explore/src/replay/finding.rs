@@ -22,6 +22,8 @@ pub struct Finding {
     events: Vec<u32>,
     /// The schedule that leads to it, if there is one: threads by name, and how many events they execute.
     steps: Option<Vec<(String, u64)>>,
+    /// The operation that decides, in the run that fails: its thread and its event.
+    decisive: Option<(String, u32)>,
 }
 
 /// What is to be seen.
@@ -64,7 +66,15 @@ struct Row {
     places: Vec<PlaceRow>,
     witness: Option<WitnessRow>,
     #[serde(default)]
+    decisive: Option<DecisiveRow>,
+    #[serde(default)]
     property: Option<PropertyRow>,
+}
+
+/// What decides that it fails.
+#[derive(Debug, Deserialize)]
+struct DecisiveRow {
+    operation: PlaceRow,
 }
 
 /// The property that it breaks.
@@ -155,6 +165,10 @@ impl Row {
             threads: self.places.iter().filter_map(|place| place.thread.clone()).collect(),
             events: self.places.iter().filter_map(|place| place.event).collect(),
             steps: self.witness.as_ref().map(|witness| witness.steps.clone()),
+            decisive: self.decisive.as_ref().and_then(|decisive| {
+                let PlaceRow { thread, event, .. } = &decisive.operation;
+                Some((thread.clone()?, (*event)?))
+            }),
         })
     }
 }
@@ -201,7 +215,17 @@ impl Finding {
             threads: places.iter().filter_map(|place| place.thread).map(name).collect(),
             events: places.iter().filter_map(|place| place.event).collect(),
             steps: finding.witness.as_ref().map(steps),
+            decisive: finding.bug.failure().and_then(|failure| {
+                let operation = &failure.decisive.as_ref()?.operation;
+                Some((name(operation.thread?), operation.event?))
+            }),
         }
+    }
+
+    /// The operation that decides, in the run that the schedule leads to: its thread, and the number of the event.
+    pub fn decisive(&self) -> Option<(u32, u32)> {
+        let (thread, event) = self.decisive.as_ref()?;
+        Some((thread_number(thread)?, *event))
     }
 
     /// The schedule to enforce and what is to be seen.

@@ -8,6 +8,7 @@
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
 //! | `sites`, `groups` | where an event is; which events of a line are one finding |
 //! | `faults` | what the program did to memory and objects that were no longer its own, and how it died |
+//! | `benign` | memory of which the program says that accesses may race |
 //! | `oddities` | what had to be left out or changed for that |
 //! | `deadlock` | who waited for whom when nobody could move |
 //!
@@ -15,6 +16,7 @@
 //! the number of names, not with the number of events.
 
 mod areas;
+mod benign;
 mod context;
 mod deadlock;
 mod faults;
@@ -38,6 +40,7 @@ pub use oddities::{Odd, Oddities};
 use crate::run::log_file::LogFile;
 use crate::symbols::{Module, OwnLine, Symbols};
 use areas::Area;
+use benign::Benign;
 use context::EventContext;
 use faults::Faults;
 use groups::Groups;
@@ -49,7 +52,7 @@ use portent_runtime::log::{CallFrame, LogEvent, Record, note, op};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
-    SYSTEM_CALLS, StackId, ThreadId, TraceError, is_user_place,
+    SYSTEM_CALLS, StackId, ThreadId, TraceError, WriteOrder, is_user_place,
 };
 use sites::{OpenCall, Sites};
 use std::path::Path;
@@ -82,6 +85,7 @@ pub fn convert(
     let survey = Survey::of(file, |done| progress(Progress { done: done / 4, total: None }));
     let total = Some(survey.bytes);
     let mut converter = Converter::new(survey, directory)?;
+    converter.benign = Benign::of(file, &converter.survey);
     let mut reader = file.reader();
     let mut batch = InputBatch::default();
     let (mut index, mut thread) = (0, None);
@@ -101,8 +105,9 @@ pub fn convert(
                     batch.restart(index, BatchPlace::Memory);
                     progress(Progress { done: reader.offset() as u64, total });
                 }
-                written = (event.op == op::WRITE).then_some(event.address);
+                let address = event.address;
                 let (event, stack) = converter.event(running, index, &event).map_err(TraceError::whole)?;
+                written = matches!(event.op, InputOp::Write(WriteOrder::Plain)).then_some(address);
                 batch.push_in(event, stack);
                 index += 1;
             }
@@ -155,6 +160,9 @@ struct Converter {
     /// Where each thread was last seen: a program counter.
     positions: Vec<u64>,
     faults: Faults,
+    benign: Benign,
+    /// How often each thread has asked that its accesses be ignored.
+    ignoring: Vec<u32>,
     deadlock: Option<Vec<Waiting>>,
     /// What the block is called that the next event begins.
     block: String,
@@ -176,7 +184,8 @@ impl Converter {
                 memory.load(module);
             }
         }
-        let frames = vec![Vec::new(); survey.threads.len()];
+        let threads = survey.threads.len();
+        let frames = vec![Vec::new(); threads];
         let (positions, faults) = (vec![0; survey.threads.len()], Faults::default());
         let (sites, sync, oddities) = (Sites::new(), Sync::default(), Oddities::default());
         Ok(Converter {
@@ -191,6 +200,8 @@ impl Converter {
             frames,
             positions,
             faults,
+            benign: Benign::default(),
+            ignoring: vec![0; threads],
             deadlock: None,
             block: String::new(),
         })
@@ -206,12 +217,24 @@ impl Converter {
         let innermost = self.frames[thread as usize].last();
         let (line, stack) = self.sites.event(event.pc, innermost, room, &self.symbols, &mut self.names)?;
         let (op, object, value) = if event.op < op::ACCESSES {
-            self.access(thread, index, event, line)?
+            // Also what is not to be looked at, so that it is known what is in memory.
+            let access = self.access(thread, index, event, line)?;
+            if self.ignoring[thread as usize] > 0 || self.benign.covers(event, index) {
+                self.nothing()?
+            } else {
+                access
+            }
         } else {
             self.synchronise(thread, index, event, line)?
         };
         let loc = self.groups.get(line, op.class(), object, &mut self.names)?;
         Ok((InputEvent { thread: ThreadId::new(thread as usize), op, object, value, loc }, stack))
+    }
+
+    /// In place of an access that the program wants nobody to look at.
+    #[cold]
+    fn nothing(&mut self) -> Result<(InputOp, u32, Option<i64>), Problem> {
+        Ok((InputOp::Send, self.names.intern(ObjectClass::Token, b"nobody")?, None))
     }
 
     /// A function begins: what it does, from this event to its return, it does in one more call.
@@ -323,12 +346,15 @@ impl Converter {
             _ => {}
         }
         let class = op.class();
-        if matches!(class, ObjectClass::Lock | ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier)
-            && op != InputOp::Await
+        let declares = matches!(op, InputOp::HappensBefore | InputOp::HappensAfter);
+        if (matches!(class, ObjectClass::Lock | ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier)
+            && op != InputOp::Await)
+            || declares
         {
             let area = self.settled(address);
             let key = (class, area.region, address - area.base);
-            if area.freed.is_some() {
+            // An address that order is declared at need not be anybody's.
+            if area.freed.is_some() && !declares {
                 self.object_used_after_free(thread, index, event, area);
             }
             if !self.sync.knows(key) {
@@ -368,6 +394,11 @@ impl Converter {
             note::THREAD => {
                 let [thread, _, _, _, start, end] = numbers(payload);
                 self.memory.stack(thread, start, end);
+            }
+            note::IGNORE => {
+                if let Some(depth) = self.ignoring.get_mut(running as usize) {
+                    *depth = if payload == [1] { *depth + 1 } else { depth.saturating_sub(1) };
+                }
             }
             note::BLOCK => self.block = String::from_utf8_lossy(payload).into_owned(),
             note::ALLOCATE => {

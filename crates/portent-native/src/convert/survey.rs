@@ -37,6 +37,8 @@ pub struct Survey {
     pub goal: Option<Vec<AtGoal>>,
     /// Where the plan could not be followed.
     pub diverged: Option<Diverged>,
+    /// Whether the program says of any memory that accesses of it may race.
+    pub(super) has_benign: bool,
 }
 
 /// A thread of the program.
@@ -264,6 +266,7 @@ impl Survey {
                 let [step, thread, left, why, pending, address, pc] = numbers(payload);
                 self.diverged = Some(Diverged { step, thread, left, why, pending, address, pc });
             }
+            note::BENIGN => self.has_benign = true,
             note::EXIT => self.exit = Some(numbers::<1>(payload)[0]),
             note::FULL => self.full = true,
             note::FATAL => {

@@ -57,6 +57,8 @@ pub(super) struct Sync {
     conditions: Vec<u32>,
     semaphores: Vec<Semaphore>,
     barriers: Vec<Barrier>,
+    /// Places at which the program declares order.
+    declared: Vec<u32>,
     tokens: FxHashMap<(u64, u64), Token>,
     threads: Vec<Thread>,
 }
@@ -93,6 +95,10 @@ impl Sync {
             ObjectClass::Semaphore => {
                 self.semaphores.push(Semaphore { id, first: id, instances: 1, count: 0, used: false });
                 self.semaphores.len()
+            }
+            ObjectClass::Token => {
+                self.declared.push(id);
+                self.declared.len()
             }
             _ => {
                 self.barriers.push(Barrier { id, inside: Vec::new() });
@@ -155,6 +161,7 @@ impl Sync {
                 (op, condition)
             }
             ObjectClass::Semaphore => return self.semaphores[at].step(op, value, context),
+            ObjectClass::Token => (op, self.declared[at]),
             _ => {
                 let barrier = &mut self.barriers[at];
                 let inside = barrier.inside.iter().position(|&thread| thread == context.thread);

@@ -31,6 +31,8 @@ pub struct NativeProgram {
     pub nature: Nature,
     /// Stop for the debugger where the goal of a schedule is reached.
     pub trap: bool,
+    /// Stop before this event instead: its thread, and its number among the events of all.
+    pub stop: Option<(u32, u32)>,
 }
 
 /// A run that is over, and not yet a trace.
@@ -55,7 +57,7 @@ pub struct Recorded {
 impl NativeProgram {
     /// A program, examined.
     pub fn new(invocation: Invocation, nature: Nature) -> NativeProgram {
-        NativeProgram { invocation, nature, trap: false }
+        NativeProgram { invocation, nature, trap: false, stop: None }
     }
 
     /// Runs it as the plan says, until it ends. Its output goes where Portent's own goes.
@@ -119,6 +121,7 @@ impl NativeProgram {
         }
         low.trap = self.trap;
         low.lineage = self.invocation.lineage;
+        low.stop = self.stop.map(|(thread, event)| (thread.into(), event.into()));
         if let Some(schedule) = plan.schedule {
             let number = |thread: &u32| u64::from(*thread);
             low.steps = schedule.steps.iter().map(|(thread, events)| (number(thread), *events)).collect();

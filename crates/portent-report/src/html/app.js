@@ -6,7 +6,8 @@ const source = new Source($("source"));
 
 function searchable(finding) {
   return finding.words ??= [finding.id, finding.level, finding.kind, finding.title, finding.object, finding.name, finding.verdict, finding.why,
-    ...finding.lines, finding.places.flatMap(place => [place.thread, place.at, place.function])].join(" ").toLowerCase();
+    ...finding.lines, ...finding.places.flatMap(place => [place.thread, place.at, place.function]),
+    ...finding.stacks.flatMap(([, frames]) => frames.map(([text]) => text)), finding.failure?.decisive, finding.failure?.stderr].join(" ").toLowerCase();
 }
 
 function chips() {
@@ -105,7 +106,9 @@ function stage(finding) {
       lanes.draw();
     } else {
       lanes.order.cursor = -1;
-      lanes.moveTo(Math.max(lanes.nextGoal(1), 0), true);
+      // What decides, where that is known.
+      const decisive = lanes.rows.findIndex(row => row.event !== undefined && ready.matters.get(row.event) === "decisive");
+      lanes.moveTo(Math.max(decisive >= 0 ? decisive : lanes.nextGoal(1), 0), true);
     }
   }
   focusOn(state.lanes[state.lanes.length - 1]);

@@ -12,8 +12,9 @@ use crate::report::{Report, Spot, Story, ToldTrace, Verdict};
 use crate::scene::{Scene, Sequence, State};
 use crate::source::Sources;
 use crate::text::summary;
-use portent_predict::StackFrame;
-use portent_trace::{EventId, LocId, Op};
+use crate::words::function;
+use portent_predict::{Role, StackFrame};
+use portent_trace::{EventId, LocId, Op, StackId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -95,8 +96,10 @@ struct FindingData<'a> {
     sure: String,
     /// Where, as lines of the source.
     lines: Vec<String>,
-    /// Of failures: what decides, the stacks, and what the program said.
+    /// Of failures: what decides, and what the program said.
     failure: Option<FailureData<'a>>,
+    /// Who, in which role, with the frames: text, and whether it is the user's.
+    stacks: Vec<(String, Vec<(String, bool)>)>,
     title: &'static str,
     object: &'a str,
     allocated: Option<&'a str>,
@@ -128,8 +131,6 @@ struct FindingData<'a> {
 #[derive(Serialize)]
 struct FailureData<'a> {
     decisive: Option<String>,
-    /// Who, in which role, with the frames: text, and whether it is the user's.
-    stacks: Vec<(String, Vec<(String, bool)>)>,
     stderr: &'a str,
 }
 
@@ -139,8 +140,8 @@ struct PlaceData<'a> {
     thread: Option<&'a str>,
     what: String,
     value: Option<String>,
-    at: Option<&'a str>,
-    function: Option<&'a str>,
+    at: Option<String>,
+    function: Option<String>,
     event: Option<u32>,
 }
 
@@ -221,7 +222,7 @@ impl<'a> Data<'a> {
         let mut numbers: Vec<FxHashMap<EventId, u32>> = Vec::with_capacity(report.runs.len());
         for (run, wanted) in report.runs.iter().zip(wanted) {
             numbers.push(wanted.iter().enumerate().map(|(at, &event)| (event, at as u32)).collect());
-            traces.push(Events::of(run, &wanted, &mut excerpts));
+            traces.push(Events::of(run, &wanted, &report.settings.sources, &mut excerpts));
         }
         let findings = shown
             .iter()
@@ -245,13 +246,13 @@ impl<'a> Data<'a> {
 }
 
 impl Events {
-    fn of(run: &ToldTrace, wanted: &BTreeSet<EventId>, excerpts: &mut Excerpts<'_>) -> Events {
+    fn of(run: &ToldTrace, wanted: &BTreeSet<EventId>, sources: &Sources, excerpts: &mut Excerpts<'_>) -> Events {
         let trace = &*run.trace;
         let names = trace.names();
         let threads = trace.thread_ids().map(|thread| names.thread(thread).to_owned()).collect();
         let mut events = Events { threads, ..Events::default() };
         let mut objects: FxHashMap<String, u32> = FxHashMap::default();
-        let mut places: FxHashMap<LocId, u32> = FxHashMap::default();
+        let mut places: FxHashMap<(LocId, Option<StackId>), u32> = FxHashMap::default();
         for &id in wanted {
             let event = trace.event(id);
             let (action, object) = match event.op {
@@ -280,14 +281,15 @@ impl Events {
                 fresh
             });
             let fresh = places.len() as u32;
-            let place = *places.entry(event.loc).or_insert_with(|| {
-                let location = names.location(event.loc);
-                if let (Some(file), Some(line)) = (location.file, location.line) {
+            let place = *places.entry((event.loc, trace.stack(id))).or_insert_with(|| {
+                // The user's own line; the library that it called says nothing to the user.
+                let at = place::of_event(trace, id);
+                if let (Some(file), Some(line)) = (&at.file, at.line) {
                     excerpts.want(file, line);
                 }
-                let function = location.function.map(str::to_owned);
-                let file = location.file.map(str::to_owned);
-                events.places.push((location.to_string(), file, location.line.unwrap_or(0), function));
+                let text = place::written(sources, &at);
+                let function = at.function.map(|name| function(&name));
+                events.places.push((text, at.file, at.line.unwrap_or(0), function));
                 fresh
             });
             events.number.push(trace.input_index(id));
@@ -312,7 +314,7 @@ fn finding<'a>(
     let trace = &*report.runs[story.run].trace;
     let sources = &report.settings.sources;
     let finding = &story.finding;
-    let function = story.places.first().and_then(place::of_spot).and_then(|at| at.function);
+    let failing = story.places.first().and_then(place::of_spot).and_then(|at| at.function);
     let order = |plan: &Plan, pending: &[(EventId, State)]| {
         let mut last = 0;
         let entry = |item: &Result<EventId, u64>| match item {
@@ -331,22 +333,20 @@ fn finding<'a>(
         id: &finding.id,
         level: story.level.name(),
         kind: finding.kind().name(),
-        name: match (finding.bug.failure(), function) {
-            (Some(_), Some(function)) => crate::words::function(&function),
+        name: match (finding.bug.failure(), failing) {
+            (Some(_), Some(failing)) => function(&failing),
             _ => finding.object.clone(),
         },
         sure: story.sure(),
         lines: story.lines(sources),
         failure: finding.bug.failure().map(|failure| FailureData {
             decisive: story.decided.as_ref().map(|decided| decided.sentence(sources)),
-            stacks: story
-                .places
-                .iter()
-                .filter(|spot| !spot.stack.is_empty())
-                .map(|spot| stack(sources, spot))
-                .collect(),
             stderr: &failure.stderr,
         }),
+        stacks: first_decisive(&story.places)
+            .filter(|spot| !spot.stack.is_empty())
+            .map(|spot| stack(sources, spot))
+            .collect(),
         title: story.title(),
         object: &finding.object,
         allocated: story.allocated.as_deref(),
@@ -366,7 +366,7 @@ fn finding<'a>(
         tsan: format!("ThreadSanitizer {}", story.tsan.sentence(finding, story.round)),
         command: story.command.as_deref(),
         witness: finding.witness.as_ref().map(|witness| (witness.events(), witness.switches())),
-        places: story.places.iter().map(|place| place_data(place, story, number)).collect(),
+        places: first_decisive(&story.places).map(|place| place_data(sources, place, story, number)).collect(),
         trace: story.run,
         observed: order(observed, &[]),
         breaking: order(breaking, &scene.breaking.pending),
@@ -383,14 +383,25 @@ fn finding<'a>(
     }
 }
 
+/// The places of a finding, what decides before the rest.
+fn first_decisive(places: &[Spot]) -> impl Iterator<Item = &Spot> {
+    let decides = |spot: &&Spot| matches!(spot.role, Role::Decisive | Role::Because);
+    places.iter().filter(decides).chain(places.iter().filter(move |spot| !decides(spot)))
+}
+
 fn stack(sources: &Sources, spot: &Spot) -> (String, Vec<(String, bool)>) {
     let who = format!("{} {}", spot.role.name(), spot.thread.as_deref().unwrap_or_default());
     let told = |frame: &StackFrame| (place::full(sources, &place::of_frame(frame)), frame.user);
     (who.trim_end().to_owned(), spot.stack.iter().map(told).collect())
 }
 
-fn place_data<'a>(place: &'a Spot, story: &Story, number: &dyn Fn(EventId) -> Option<u32>) -> PlaceData<'a> {
-    let at = place.at.as_ref();
+fn place_data<'a>(
+    sources: &Sources,
+    place: &'a Spot,
+    story: &Story,
+    number: &dyn Fn(EventId) -> Option<u32>,
+) -> PlaceData<'a> {
+    let at = place::of_spot(place);
     let mut goals = story.goals.iter().filter(|(role, _)| *role == place.role);
     // A deadlock has several places of one role, in the order of its goals.
     let nth = story.places.iter().filter(|p| p.role == place.role).position(|p| std::ptr::eq(p, place)).unwrap_or(0);
@@ -399,8 +410,8 @@ fn place_data<'a>(place: &'a Spot, story: &Story, number: &dyn Fn(EventId) -> Op
         thread: place.thread.as_deref(),
         what: format!("{} {}", place.op, place.object),
         value: place.value.map(|value| value.to_string()),
-        at: at.map(|at| at.text.as_str()),
-        function: at.and_then(|at| at.function.as_deref()),
+        at: at.as_ref().map(|at| place::written(sources, at)),
+        function: at.and_then(|at| at.function).map(|name| function(&name)),
         event: place.thread.as_ref().and_then(|_| goals.nth(nth)).and_then(|(_, event)| number(*event)),
     }
 }

@@ -1,6 +1,9 @@
 // The lanes of one order: only the rows in view exist, so that ten thousand events cost no more than forty.
+//
+// Lanes are narrow and on the left, words stand beside all of them, one below the other: so they have room on every screen.
+// Where the screen is narrow, a row has two lines.
 
-const ROW = 26, GUTTER = 64, SVG = "http://www.w3.org/2000/svg";
+const GUTTER = 58, SVG = "http://www.w3.org/2000/svg";
 
 class Lanes {
   constructor(ready, order, onCursor, onFocus) {
@@ -22,6 +25,11 @@ class Lanes {
     this.rebuild();
   }
 
+  /** How high a row is: as the style says. */
+  get height() {
+    return this.narrow ? 46 : 26;
+  }
+
   /** Makes the rows anew; the event at the cursor stays where it is on the screen. */
   rebuild() {
     const { order } = this;
@@ -31,7 +39,7 @@ class Lanes {
     this.bars = barsOf(this.ready, order, this.rows, this.index);
     this.arrows = this.arrowsOf();
     if (at !== undefined) order.cursor = this.index[at];
-    this.tall.style.height = `${this.rows.length * ROW + 12}px`;
+    this.measure();
     const folded = this.rows.some(row => row.fold && !row.open);
     this.unfoldButton.textContent = folded ? "unfold" : this.rows.some(row => row.open) ? "fold" : "";
     const total = order.events.reduce((sum, event) => sum + (event < 0 ? -event : 1), 0);
@@ -60,17 +68,24 @@ class Lanes {
     return this.rows[this.order.cursor];
   }
 
-  /** Where the lane of a thread is, from the left. */
-  x(lane) {
-    const room = Math.max(this.width - GUTTER - 24, 40);
-    const lanes = this.ready.lanes.count;
-    const step = Math.max(Math.min(room / lanes, 190), 34);
-    return GUTTER + 22 + step * lane + (step - 34) * .18;
+  measure() {
+    this.width = this.scroller.clientWidth || 480;
+    this.narrow = this.width < 560;
+    this.box.classList.toggle("narrow", this.narrow);
+    this.tall.style.height = `${this.rows.length * this.height + 12}px`;
   }
 
-  /** Whether words stand to the right of a lane: on the side where there is more room. */
-  wordsRight(lane) {
-    return lane < this.ready.lanes.count / 2;
+  /** Where the lane of a thread is, from the left. */
+  x(lane) {
+    const room = this.width * (this.narrow ? .22 : .34) / Math.max(this.ready.lanes.count, 1);
+    return (this.narrow ? 18 : GUTTER + 16) + Math.max(Math.min(room, 72), 15) * lane;
+  }
+
+  /** Where words begin: behind the last lane, and the locks that are drawn beside it. */
+  words() {
+    const last = this.ready.lanes.count - 1;
+    const levels = this.bars.reduce((most, bar) => Math.max(most, this.ready.lanes.of(bar.thread) === last ? bar.level + 1 : 0), 0);
+    return this.x(last) + 14 + 7 * Math.min(levels, 5);
   }
 
   laneOf(row) {
@@ -86,7 +101,8 @@ class Lanes {
   }
 
   draw() {
-    this.width = this.scroller.clientWidth || 480;
+    this.measure();
+    const ROW = this.height;
     const height = this.scroller.clientHeight || 600;
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / ROW) - 6);
     const last = Math.min(this.rows.length - 1, Math.ceil((this.scroller.scrollTop + height) / ROW) + 6);
@@ -100,14 +116,18 @@ class Lanes {
     const { lanes, trace } = this.ready;
     const names = lanes.threads.map((thread, lane) => [lane, trace.threads[thread], `var(--t${lane % 8})`]);
     if (lanes.others) names.push([lanes.threads.length, "others", "var(--faint)"]);
-    this.names.replaceChildren(...names.map(([lane, name, colour]) =>
-      element("span", { style: `left:${this.x(lane)}px;color:${colour}`, title: name }, name)));
+    // Where lanes are close together, a thread's number has to do; its name stands beside every event.
+    const room = this.x(1) - this.x(0);
+    this.names.replaceChildren(...names.map(([lane, name, colour]) => {
+      const text = name.length * 7.5 <= room ? name : name.split(":")[0];
+      return element("span", { style: `left:${this.x(lane)}px;color:${colour}`, title: name }, text.length * 7.5 <= room + 14 ? text : "");
+    }));
   }
 
   rowElement(r) {
     const row = this.rows[r];
     const cursor = r === this.order.cursor;
-    const attributes = { style: `top:${r * ROW}px`, "data-row": r, role: "option", "aria-selected": cursor };
+    const attributes = { style: `top:${r * this.height}px`, "data-row": r, role: "option", "aria-selected": cursor };
     if (row.event === undefined) {
       const text = row.gone ? `⋮ ${counted(row.gone, "event")} not in this page`
         : `${row.open ? "▾" : "▸"} ${counted(row.fold, "event")}`;
@@ -118,19 +138,14 @@ class Lanes {
     const goal = isGoal(this.ready, row.event);
     const classes = ["row", goal && "goal", row.dim && "dim", row.state && "pending", cursor && "cursor"].filter(Boolean);
     const lane = this.laneOf(row);
-    const right = this.wordsRight(lane);
     const place = trace.places[trace.place[row.event]][0];
-    const what = element("b", {}, actionOf(this.ready, this.order, row));
-    const at = element("i", {}, place);
-    const bars = this.bars.reduce((most, bar) =>
-      bar.from <= r && bar.to >= r && lanes.of(bar.thread) === lane ? Math.max(most, bar.level + 1) : most, 0);
-    // To the left of a lane the place gives way to the words.
-    const fits = 7.2 * (what.textContent.length + place.length + 4) < this.x(lane) - GUTTER;
-    const side = `left:${right ? this.x(lane) + 8 + 7 * bars : this.x(lane) - 8}px`;
+    const what = actionOf(this.ready, this.order, row);
+    const thread = trace.threads[trace.thread[row.event]];
+    const colour = lane < lanes.threads.length ? `var(--t${lane % 8})` : "var(--faint)";
     return element("div", { ...attributes, class: classes.join(" ") },
       element("span", { class: "number" }, String(trace.number[row.event])),
-      element("span", { class: right ? "label" : "label left", style: side, title: `${what.textContent}  ${place}` },
-        ...(right ? [what, at] : fits ? [at, what] : [what])));
+      element("span", { class: "label", style: `left:${this.words()}px`, title: `${thread}: ${what}  ${place}` },
+        element("em", { style: `color:${colour}` }, thread), element("b", {}, what), element("i", {}, place)));
   }
 
   /** Lanes, locks and switches behind the words, arrows and dots before them; for the rows in view. */
@@ -147,6 +162,7 @@ class Lanes {
       svg.append(made);
     };
     const [add, addBefore] = layers.map(adder);
+    const ROW = this.height;
     const y = r => r * ROW + ROW / 2;
     const [top, bottom] = [first * ROW, (last + 1) * ROW];
     for (let lane = 0; lane < lanes.count; lane++) {
@@ -209,10 +225,9 @@ class Lanes {
       add("path", { ...line, d: `M${end - ahead * 5} ${low - 3.5} L${end} ${low} L${end - ahead * 5} ${low + 3.5}` });
       return;
     }
-    const x2 = this.x(this.laneOf(to)), bend = Math.min(46, 16 + Math.abs(y2 - y1) / 6);
+    const x2 = this.x(this.laneOf(to)), bend = Math.min(this.narrow ? 10 : 34, 10 + Math.abs(y2 - y1) / 6);
     // It leaves and arrives on the side where no words are.
-    const side = lane => this.wordsRight(lane) ? -1 : 1;
-    const s1 = side(from.event === undefined ? 0 : this.laneOf(from)), s2 = side(this.laneOf(to));
+    const s1 = -1, s2 = -1;
     const start = x1 + s1 * 6, end = x2 + s2 * 9;
     const line = { fill: "none", stroke: "var(--arrow)", "stroke-width": 1.4 };
     add("path", { ...line, d: `M${start} ${y1} C${start + s1 * bend} ${y1} ${end + s2 * bend} ${y2} ${end} ${y2}`, class: "reads-from" });
@@ -251,7 +266,7 @@ class Lanes {
   moveTo(r, quietly) {
     if (r < 0 || r >= this.rows.length) return;
     this.order.cursor = r;
-    const top = r * ROW, view = this.scroller;
+    const ROW = this.height, top = r * ROW, view = this.scroller;
     if (top < view.scrollTop + ROW) view.scrollTop = top - 2 * ROW;
     else if (top > view.scrollTop + view.clientHeight - 2 * ROW) view.scrollTop = top - view.clientHeight + 3 * ROW;
     this.draw();

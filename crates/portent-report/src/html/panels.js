@@ -30,11 +30,11 @@ function headOf(finding, goTo) {
       element("span", { style: `color:var(--${finding.kind})` }, capital(finding.title)), failure ? whereOf(finding) : `on ${finding.object}`,
       finding.level === "observation" ? element("span", { class: "badge" }, "observation") : null,
       element("span", { class: `badge ${finding.verdict}` }, finding.verdict), element("span", { class: "mono" }, finding.id)),
-    element("p", { class: "why" }, [finding.why, replayed, finding.diverged && `The replay diverged: ${finding.diverged}`].filter(Boolean).join(" ")),
     failure?.decisive && element("p", { class: "decisive" }, element("b", {}, "Decisive"), failure.decisive),
+    element("p", { class: "why" }, [finding.why, replayed, finding.diverged && `The replay diverged: ${finding.diverged}`].filter(Boolean).join(" ")),
     element("div", { class: "facts" }, ...facts.map(fact => element("span", {}, fact))),
     element("table", { id: "places" }, element("tbody", {}, ...places)),
-    failure && toldOf(failure),
+    toldOf(finding),
     command,
   ].filter(Boolean);
 }
@@ -45,11 +45,11 @@ function whereOf(finding) {
 }
 
 /** The call stacks, the first one open, and what the program said. */
-function toldOf(failure) {
-  const stacks = failure.stacks.map(([who, frames], i) => element("details", { open: i === 0 ? "" : null },
+function toldOf({ stacks: known, failure }) {
+  const stacks = known.map(([who, frames], i) => element("details", { open: i === 0 ? "" : null },
     element("summary", {}, `stack: ${who}`),
     element("ol", { start: 0 }, ...frames.map(([text, user]) => element("li", { class: user ? null : "library" }, text)))));
-  const said = failure.stderr.trim() && element("details", { open: "" },
+  const said = failure?.stderr.trim() && element("details", { open: "" },
     element("summary", {}, "standard error"), element("pre", {}, failure.stderr));
   return element("div", { class: "told" }, ...stacks, said || null);
 }

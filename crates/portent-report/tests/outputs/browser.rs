@@ -54,6 +54,11 @@ fn browser() -> Option<PathBuf> {
 
 /// Opens a page, does what `script` says, and returns what it said. `None` if there is no browser.
 fn visit(page: &str, script: &str) -> Option<String> {
+    visit_at(page, script, (1500, 900))
+}
+
+/// The same in a window of another size.
+fn visit_at(page: &str, script: &str, window: (u32, u32)) -> Option<String> {
     let Some(browser) = browser() else {
         skipped("the HTML page in a browser", "no Chromium in PATH");
         return None;
@@ -62,7 +67,7 @@ fn visit(page: &str, script: &str) -> Option<String> {
     let page = page.replacen("<head>", &format!("<head>{BEFORE}"), 1);
     let page = page.replacen("</body>", &format!("{}</body>", AFTER.replace("SCRIPT", script)), 1);
     scratch.write("page.html", page);
-    let dom = dump(&browser, scratch.directory(), &scratch.path("page.html"));
+    let dom = dump(&browser, scratch.directory(), &scratch.path("page.html"), window);
     let outcome = dom.split("<pre id=\"outcome\">").nth(1).and_then(|rest| rest.split("</pre>").next());
     Some(
         outcome
@@ -71,11 +76,12 @@ fn visit(page: &str, script: &str) -> Option<String> {
     )
 }
 
-fn dump(browser: &Path, dir: &Path, file: &Path) -> String {
+fn dump(browser: &Path, dir: &Path, file: &Path, (width, height): (u32, u32)) -> String {
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--window-size=1500,900", "--virtual-time-budget=20000", "--dump-dom"])
+        .args(["--virtual-time-budget=20000", "--dump-dom"])
+        .arg(format!("--window-size={width},{height}"))
         .arg(format!("--user-data-dir={}", dir.join("profile").display()))
         .arg(format!("file://{}", file.display()))
         .output()
@@ -251,4 +257,38 @@ fn a_page_without_findings_says_so() {
     };
     assert_eq!(value(&said, "problems"), "", "{said}");
     assert!(value(&said, "head").starts_with("Nothing found"), "{said}");
+}
+
+/// What is cut off, and whether the page is wider than the window, for every finding.
+const MEASURE: &str = r##"
+      let cut = [], wide = 0;
+      for (const item of all("#list li")) {
+        item.click(); await wait();
+        for (const label of all(".row:not(.fold) .label b")) if (label.scrollWidth > label.clientWidth + 1) cut.push(label.textContent);
+        for (const label of all(".row:not(.fold) .label i")) if (label.clientWidth < 40) cut.push(label.textContent);
+        wide = Math.max(wide, document.documentElement.scrollWidth - innerWidth, one("#head").scrollWidth - one("#head").clientWidth);
+      }
+      say("findings", all("#list li").length);
+      say("cut", cut.join(", "));
+      say("wide", wide);
+      say("phone", matchMedia("(max-width: 820px)").matches);
+      const top = what => one(what).getBoundingClientRect().top;
+      say("order", [top("#search"), top("#list"), top("#head"), top("#orders"), top("#source")].join(" "));
+"##;
+
+#[test]
+fn words_are_whole_and_nothing_is_wider_than_the_window() {
+    let page = html::page(&common::shop_report()).unwrap();
+    for (window, phone) in [((1440, 900), "false"), ((390, 844), "true")] {
+        let Some(said) = visit_at(&page, MEASURE, window) else { return };
+        assert_eq!(value(&said, "problems"), "", "{said}");
+        assert_eq!(value(&said, "findings"), "7");
+        assert_eq!(value(&said, "phone"), phone, "{window:?}");
+        assert_eq!(value(&said, "cut"), "", "{window:?}");
+        assert_eq!(value(&said, "wide"), "0", "{window:?}");
+        if phone == "true" {
+            let tops: Vec<f64> = value(&said, "order").split(' ').map(|top| top.parse().unwrap()).collect();
+            assert!(tops.is_sorted(), "one thing below the other: {tops:?}");
+        }
+    }
 }

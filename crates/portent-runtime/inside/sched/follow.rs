@@ -22,6 +22,7 @@ impl Scheduler {
         self.family = plan.family;
         self.family_count = plan.header.threads as usize;
         self.trap = plan.header.trap != 0;
+        self.stop_at = plan.header.stop;
         self.pid = sys::getpid();
     }
 
@@ -62,6 +63,9 @@ impl Scheduler {
                     self.diverge(diverged::NOT_ENABLED, who.until - who.events)
                 }
                 Life::Away => Some(None),
+                // Another fiber has to go on as it first.
+                Life::Parked if self.away > 0 => Some(None),
+                Life::Parked => self.diverge(diverged::NOT_ENABLED, who.until - who.events),
                 // The plan says when the process ends.
                 _ if who.pending.wait == Wait::Exit => Some(Some(who.id)),
                 _ if self.possible(who, &who.pending) => Some(Some(who.id)),
@@ -129,9 +133,7 @@ impl Scheduler {
                 who.allow(who.events + super::PATIENCE);
             }
         }
-        if self.trap {
-            process::trap();
-        }
+        self.stop_next = self.trap && self.stop_at[0] == 0;
     }
 
     /// Stops of the plan no longer count.
@@ -173,8 +175,16 @@ impl Scheduler {
             if self.goal == goal::RACE && goal.len() == 2 {
                 self.order_after = [goal[1] as u32 + 1, goal[0] as u32 + 1];
             }
-            if self.trap {
-                process::trap();
+            if self.trap && self.stop_at[0] == 0 {
+                match self.goal {
+                    // Nobody of these goes on: shown is where the first one waits.
+                    goal::DEADLOCK => {
+                        let first = goal.first().map_or(0, |&id| member(id).tid);
+                        self.trap = false;
+                        process::trap(first);
+                    }
+                    _ => self.stop_next = true,
+                }
             }
         }
         for at in 0..2 {

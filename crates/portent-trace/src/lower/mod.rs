@@ -13,6 +13,7 @@
 //! | once | a lock, and a token from the initialiser | `locks` |
 //! | `slp`, `ntf`, `nta`, `wak`, `tmo`, and `ntf`/`wai` as tokens | `slp`, `ntf`, `wake` and their pairings | `conditions` |
 //! | semaphores, latches, futures, barriers, named tokens | tokens | `tokens` |
+//! | `hb`, `ha` | tokens: everything declared before | `edges` |
 //! | wide accesses | one event per part | `layout` |
 //! | nested `begin`/`end` | the outermost pair | `blocks` |
 //! | `call`, `ret` | nothing, or an atomic block | `functions`, `blocks` |
@@ -20,6 +21,7 @@
 
 mod blocks;
 mod conditions;
+mod edges;
 mod functions;
 mod layout;
 mod locks;
@@ -61,6 +63,7 @@ pub struct Lowering {
     memory: Vec<Option<i64>>,
     conditions: Vec<conditions::ConditionState>,
     named_tokens: Vec<tokens::NamedToken>,
+    declared: Vec<edges::DeclaredOrder>,
     semaphores: Vec<tokens::Semaphore>,
     latches: Vec<tokens::Latch>,
     barriers: Vec<tokens::Barrier>,
@@ -231,6 +234,8 @@ impl Lowering {
             InputOp::Return => self.ret(s),
             InputOp::Free => self.finish(s, Ending::Memory),
             InputOp::Destroy => self.finish(s, Ending::Object),
+            InputOp::HappensBefore => self.happens_before(s),
+            InputOp::HappensAfter => self.happens_after(s),
         }
     }
 

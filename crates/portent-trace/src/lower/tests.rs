@@ -145,6 +145,16 @@ fn a_failed_semaphore_try_keeps_its_place() {
 }
 
 #[test]
+fn declared_order_adds_up_and_orders_nobody_who_only_declares() {
+    assert_eq!(kernel("A|hb(k) B|hb(k) C|ha(k)"), "A:snd(0) B:snd(0) C:rcv(0)");
+    // D comes after A too, although C has taken that over already.
+    assert_eq!(kernel("A|hb(k) C|ha(k) B|hb(k) D|ha(k)"), "A:snd(0) C:rcv(0) B:snd(1) D:rcv(0) D:rcv(1)");
+    // Only what is new, and nothing of one's own.
+    assert_eq!(kernel("A|hb(k) B|ha(k) B|ha(k) A|hb(k) B|ha(k) A|ha(k)"), "A:snd(0) B:rcv(0) A:snd(1) B:rcv(1)");
+    assert_eq!(kernel("A|ha(k) A|hb(k)"), "A:snd(0)");
+}
+
+#[test]
 fn a_latch_opens_after_all_count_downs_and_ignores_later_ones() {
     assert_eq!(kernel("A|cdn(f) B|cdn(f) C|lwt(f) A|cdn(f) D|lwt(f)"), "A:snd(0) B:snd(0) C:rcv(0) D:rcv(0)");
 }

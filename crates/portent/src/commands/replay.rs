@@ -36,8 +36,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         ));
     };
     let original = recording.run(&trace)?;
-    let (name, schedule, wanted) = what(args, &findings, &original)?;
-    let program = program(args, &recording)?;
+    let Asked { name, schedule, wanted, decisive } = what(args, &findings, &original)?;
+    let program = program(args, &recording, decisive)?;
     if args.program.is_empty() {
         for (path, why) in recording.changed() {
             terminal::message("warning", &format!("{} {why}: the replay may take another path", path.display()));
@@ -68,11 +68,19 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     })
 }
 
-/// What to replay: its name, its schedule, and what is to be seen.
-fn what(args: &ReplayArgs, findings: &Path, original: &Run) -> Result<(String, Schedule, Wanted), Failure> {
+/// What to replay: its name, its schedule, what is to be seen, and the event that decides.
+struct Asked {
+    name: String,
+    schedule: Schedule,
+    wanted: Wanted,
+    decisive: Option<(u32, u32)>,
+}
+
+fn what(args: &ReplayArgs, findings: &Path, original: &Run) -> Result<Asked, Failure> {
     if let Some(id) = &args.finding {
-        let (schedule, wanted) = Findings::load(findings)?.get(id)?.script(original)?;
-        return Ok((id.clone(), schedule, wanted));
+        let finding = Findings::load(findings)?.get(id)?;
+        let (schedule, wanted) = finding.script(original)?;
+        return Ok(Asked { name: id.clone(), schedule, wanted, decisive: finding.decisive() });
     }
     if let Some(path) = &args.schedule {
         let name = path.display().to_string();
@@ -84,13 +92,14 @@ fn what(args: &ReplayArgs, findings: &Path, original: &Run) -> Result<(String, S
             ScheduleGoal::Race(_) => Wanted::Race,
             ScheduleGoal::Deadlock(_) => Wanted::Deadlock,
         };
-        return Ok((name, schedule, wanted));
+        return Ok(Asked { name, schedule, wanted, decisive: None });
     }
-    Ok(("the recorded schedule".into(), original.schedule(), Wanted::Same))
+    let name = "the recorded schedule".into();
+    Ok(Asked { name, schedule: original.schedule(), wanted: Wanted::Same, decisive: None })
 }
 
 /// The program, as it was recorded or as the command line says.
-fn program(args: &ReplayArgs, recording: &Recording) -> Result<NativeProgram, Failure> {
+fn program(args: &ReplayArgs, recording: &Recording, stop: Option<(u32, u32)>) -> Result<NativeProgram, Failure> {
     let mut invocation = recording.invocation();
     if let Some(program) = args.program.first() {
         invocation.program = examine::find(program, &std::env::current_dir().unwrap_or_default())?;
@@ -98,25 +107,20 @@ fn program(args: &ReplayArgs, recording: &Recording) -> Result<NativeProgram, Fa
     }
     let nature = examine::examine(&invocation.program)?;
     if let Some(DebuggerName::Gdb) = args.debugger {
-        let words = [
-            "gdb",
-            "-q",
-            "-ex",
-            "set startup-with-shell off",
-            "-ex",
-            "handle SIGTRAP stop print nopass",
-            "-ex",
-            "run",
-            "--args",
-        ];
+        let arrive = format!("python exec({GDB:?})");
+        let words = ["gdb", "-q", "-ex", &arrive, "-ex", "python portent_run()", "--args"];
         invocation.wrapper = words.map(OsString::from).to_vec();
-        terminal::message(
-            "gdb",
-            "stops where the schedule ends; `thread apply all backtrace` shows where every thread is",
-        );
+        let stops = if stop.is_some() { "at the operation that decides" } else { "where the schedule ends" };
+        terminal::message("gdb", &format!("stops {stops}; `thread apply all backtrace` shows where every thread is"));
     }
-    Ok(NativeProgram { invocation, nature, trap: args.debugger.is_some() })
+    Ok(NativeProgram { invocation, nature, trap: args.debugger.is_some(), stop })
 }
+
+/// What gdb does to stop in the program's own code, and not in the runtime that holds its threads there.
+///
+/// The runtime tells where a thread will go on, and a breakpoint there stops it, so that stepping begins in the program. Of a thread
+/// that waits for good, the innermost frame of the program's own is selected.
+const GDB: &str = include_str!("replay/stop.py");
 
 /// What several replays showed.
 #[derive(Default)]

@@ -217,6 +217,8 @@ fn in_words(op: &'static str) -> &'static str {
         "acqa" => "acquire all",
         "snd" => "send",
         "rcv" => "receive",
+        "hb" => "happens before",
+        "ha" => "happens after",
         "slp" => "sleep",
         "ntf" => "notify",
         "nta" => "notify all",

@@ -1,11 +1,13 @@
 //! Recording and replaying native programs, end to end: every program below tests/programs, and what a recording must
 //! survive. What is expected of a program stands in its own comments; tests/programs/README.md says how.
 
+mod annotations;
 mod by_itself;
 mod cc;
 mod check;
 mod demo;
 mod forced;
+mod gdb;
 mod identity;
 mod order;
 mod output;

@@ -30,6 +30,7 @@ const FAMILIES: &[&[&str]] = &[
     &["arr(b)", "arr(b)", "dep(b)", "dep(b)"],
     &["cdn(f)", "cdn(f)", "lwt(f)"],
     &["snd(k)", "snd(k)", "rcv(k)"],
+    &["hb(e)", "ha(e)", "hb(e)", "ha(e)"],
     &["ntf(d)", "wai(d)"],
     &["begin(q)", "end(q)", "begin(q)", "call(g)", "ret(g)"],
     &["branch"],

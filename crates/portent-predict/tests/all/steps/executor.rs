@@ -88,6 +88,7 @@ impl Input {
         let (all, event) = (self.events.len(), self.events[i]);
         let needs: Vec<usize> = match event.op {
             Receive => self.alike(i, all, &[Send]),
+            HappensAfter => self.alike(i, i, &[HappensBefore]),
             Await => self.alike(i, i, &[Notify]).into_iter().next_back().into_iter().collect(),
             OncePass => self.alike(i, i, &[OnceEnd]),
             LatchWait => {
