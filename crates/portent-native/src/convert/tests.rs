@@ -465,6 +465,9 @@ fn variables_on_stacks_are_called_by_their_names_whoever_accesses_them() {
     let (total, mine) = (local_at("tally", frame, "total"), local_at("tally", frame, "mine"));
     let mut log = Log::new(2);
     log.event(call("tally")).write(total, 4, 7);
+    // From a function that it calls.
+    let inner = CallFrame { stack: STACK + 0x7000, pointer: 64 };
+    log.event(LogEvent { value: Some(inner.value()), ..call("other") }).read(total, 4, 7).sync(op::RETURN, 0);
     log.on(1).read(total, 4, 7).write(mine + 56, 4, 1).sync(op::ACQUIRE, mine + 56 + 8);
     log.on(0).sync(op::RETURN, 0);
     // Nothing has taken its place.
@@ -474,6 +477,9 @@ fn variables_on_stacks_are_called_by_their_names_whoever_accesses_them() {
     let expected = [
         "call(tally)",
         "w(total in tally()) 7",
+        "call(other)",
+        "r(total in tally()) 7",
+        "ret(other)",
         "r(total in tally()) 7",
         "w(mine[1].balance in tally()) 1",
         "acq(mine[1].lock in tally())",
