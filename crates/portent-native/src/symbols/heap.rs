@@ -43,9 +43,11 @@ impl HeapType {
 
     /// Which part of it `len` bytes from an offset on are.
     pub fn part(&self, offset: u64, len: u64) -> LocalPart {
-        let Some((ty, element, inside)) = self.inside(offset) else { return self.without_type(offset) };
+        let whole = LocalPart { offset, ..LocalPart::default() };
+        // What the library keeps before the object is not named.
+        let Some((ty, element, inside)) = self.inside(offset) else { return whole };
         if self.stride > 0 && inside + len > self.stride {
-            return LocalPart { offset, ..LocalPart::default() };
+            return whole;
         }
         let Part { path, offset, signed } = self.types.part(ty, inside, len);
         LocalPart { path: element + &path, offset, signed }
@@ -58,15 +60,6 @@ impl HeapType {
             Some(LocalPart { path: element + &path, ..LocalPart::default() })
         });
         found.unwrap_or_else(|| self.part(offset, 1))
-    }
-
-    fn without_type(&self, offset: u64) -> LocalPart {
-        if offset < self.at {
-            // What the library keeps before the object.
-            let path = if self.name.ends_with("[]") { "" } else { ".(library's own)" };
-            return LocalPart { path: path.to_owned(), ..LocalPart::default() };
-        }
-        LocalPart { offset, ..LocalPart::default() }
     }
 }
 
