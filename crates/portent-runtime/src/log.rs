@@ -930,6 +930,37 @@ mod tests {
         }
     }
 
+    /// The calls of a function that calls itself twice, with their returns.
+    fn tree(depth: u64, frames: bool, into: &mut Vec<(u32, LogEvent)>) {
+        let stack = 0x7fff_0000_0000 - 48 * depth;
+        let value = frames.then(|| CallFrame { stack, pointer: 4 }.value());
+        for caller in 0..2 {
+            into.push((0, LogEvent { op: op::CALL, pc: 0x1000, address: 0x2000 + caller, size: 0, value }));
+            if depth < 10 {
+                tree(depth + 1, frames, into);
+            }
+            into.push((0, LogEvent { op: op::RETURN, pc: 0x1010, address: 0, size: 0, value: None }));
+        }
+    }
+
+    #[test]
+    fn frames_take_no_room_in_loops_and_at_most_half_a_byte_per_event_in_recursion() {
+        let call = |i: u64, frames: bool| {
+            let (pc, below) = if i.is_multiple_of(2) { (0x1000, 0) } else { (0x1100, 64) };
+            let frame = CallFrame { stack: 0x7fff_0000_0000 - below, pointer: 4 };
+            let value = frames.then(|| frame.value());
+            (0, LogEvent { op: op::CALL, pc, address: 0x2000, size: 0, value })
+        };
+        let calls = |frames| (0..10_000).map(|i| call(i, frames)).collect::<Vec<_>>();
+        let growth = written(&calls(true)).len() - written(&calls(false)).len();
+        assert!(growth < 64, "{growth}");
+        let [mut with, mut without] = [Vec::new(), Vec::new()];
+        tree(0, true, &mut with);
+        tree(0, false, &mut without);
+        let growth = written(&with).len() - written(&without).len();
+        assert!(growth * 2 <= with.len(), "{growth} bytes for {} events", with.len());
+    }
+
     #[test]
     fn a_loop_over_an_array_takes_two_bytes_for_each_read_of_known_values() {
         let read = |i: u64| LogEvent { op: op::READ, pc: 0x1000, address: 0x2000 + 8 * i, size: 8, value: Some(0) };

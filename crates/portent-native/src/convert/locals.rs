@@ -109,6 +109,24 @@ impl Locals {
     }
 }
 
+/// The call whose frame an address is on: the outermost of those whose stack pointer is below it.
+fn holder(open: &[OpenCall], address: u64, (low, high): (u64, u64)) -> Option<usize> {
+    let mut found = None;
+    if !(low..high).contains(&address) {
+        return None;
+    }
+    // From the innermost outwards, which is where most addresses are.
+    for (depth, call) in open.iter().enumerate().rev() {
+        let stack = call.frame.stack;
+        if (low..=address).contains(&stack) {
+            found = Some(depth);
+        } else if (low..high).contains(&stack) {
+            break;
+        }
+    }
+    found
+}
+
 impl Memory {
     /// Whose memory an address is. If it is on a stack, the variable there takes its place.
     pub(super) fn settle(&mut self, address: u64, calls: Calls<'_>, symbols: &Symbols, names: &Names) -> (Area, Holds) {
@@ -119,8 +137,7 @@ impl Memory {
             return (area, Holds::Always);
         }
         let (low, high) = self.locals.stacks.get(thread as usize).copied().unwrap_or_default();
-        let holds = |call: &OpenCall| (low..=address).contains(&call.frame.stack) && address < high;
-        let Some(depth) = open.iter().rposition(holds) else { return (area, Holds::Once) };
+        let Some(depth) = holder(open, address, (low, high)) else { return (area, Holds::Once) };
         let call = &open[depth];
         let Some((layout, bias)) = self.locals.layout(call.pc, symbols) else { return (area, Holds::Once) };
         let behind = open.get(depth + 1).map_or(calls.positions[thread as usize], |inner| inner.caller);

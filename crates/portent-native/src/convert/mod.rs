@@ -429,7 +429,9 @@ impl Converter {
         const DEPTH: usize = 24;
         let frames = self.frames.get(thread as usize).map_or(&[][..], |frames| frames);
         let callers = frames.iter().rev().take(DEPTH).map(|frame| frame.caller);
-        for pc in std::iter::once(pc).chain(callers) {
+        // Code without instrumentation was called just behind where the thread was last seen.
+        let position = self.positions.get(thread as usize).copied().filter(|&position| position != 0);
+        for pc in std::iter::once(pc).chain(position).chain(callers) {
             if let Some(site) = self.sites.allocation(pc, &self.symbols, &mut self.memory) {
                 return (site, pc);
             }

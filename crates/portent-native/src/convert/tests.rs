@@ -324,8 +324,8 @@ fn the_write_before_a_free_frees() {
     log.allocate(HEAP, 8).write(HEAP, 8, 1).write(HEAP, 24, 0);
     log.note(note::FREE, &[HEAP], "").read(HEAP, 8, 1);
     let objects = log.objects();
-    assert!(objects[0].starts_with("w(heap(bank.c:12)#1"), "{objects:?}");
-    assert!(objects[1].starts_with("free(heap(bank.c:12)#1"), "{objects:?}");
+    assert!(objects[0].starts_with("w(8 bytes from bank.c:12"), "{objects:?}");
+    assert!(objects[1].starts_with("free(8 bytes from bank.c:12"), "{objects:?}");
 }
 
 #[test]
@@ -344,24 +344,24 @@ fn memory_that_is_used_again_is_another_variable() {
     assert_eq!(
         log.objects(),
         [
-            "w(heap(bank.c:12)#1) 1",
-            "w(heap(bank.c:12)#1+8) 2",
-            "r(heap(bank.c:12)#1) 1",
-            "r(heap(bank.c:12)#2) 77",
-            "r(heap(bank.c:12)#1+8) 2",
-            "r(heap(bank.c:12)#2+4)",
+            "w(16 bytes from bank.c:12) 1",
+            "w(byte 8 of 16 bytes from bank.c:12) 2",
+            "r(16 bytes from bank.c:12) 1",
+            "r(8 bytes from bank.c:12 (second)) 77",
+            "r(byte 8 of 16 bytes from bank.c:12) 2",
+            "r(byte 4 of 8 bytes from bank.c:12 (second))",
         ]
     );
 }
 
 #[test]
-fn allocations_inside_libraries_are_named_after_who_called_the_library() {
+fn allocations_inside_libraries_are_named_after_where_the_thread_was_last_seen() {
     let mut log = Log::new(1);
     let pc = program().in_function("counted");
     let call = LogEvent { op: op::CALL, pc, address: program().in_function("deposit"), size: 0, value: None };
     log.event(call).note(note::ALLOCATE, &[HEAP, 8, 0x1234_5678, 0], "").write(HEAP, 1, 1).sync(op::RETURN, 0);
     log.note(note::ALLOCATE, &[HEAP + 64, 8, 0x1234_5678, 0], "").write(HEAP + 64, 1, 1);
-    let expected = ["call(counted)", "w(heap(bank.c:11)#1) 1", "ret(counted)", "w(heap(0x12345678)#1) 1"];
+    let expected = ["call(counted)", "w(8 bytes from bank.c:10) 1", "ret(counted)", "w(8 bytes from bank.c:11) 1"];
     assert_eq!(log.objects(), expected);
 }
 
@@ -436,7 +436,7 @@ fn stacks_are_named_after_their_threads_and_counted_from_where_they_begin() {
     log.note(note::THREAD_NAME, &[1], "early").note(note::THREAD_NAME, &[1], "teller");
     log.on(1).write(STACK + 0x20_0000 - 0x120, 4, 1).on(0).write(0x10, 4, 2);
     let lines = log.convert().1;
-    assert_eq!(lines, ["T1:teller w(stack(T1:teller)+288) 1 bank.c:11", "T0 w(memory 0x10) 2 bank.c:11"]);
+    assert_eq!(lines, ["T1:teller w(stack(T1:teller)+288) 1 bank.c:11", "T0 w(null pointer+16) 2 bank.c:11"]);
 }
 
 /// Where a variable of a function is, on a frame.
@@ -465,6 +465,9 @@ fn variables_on_stacks_are_called_by_their_names_whoever_accesses_them() {
     let (total, mine) = (local_at("tally", frame, "total"), local_at("tally", frame, "mine"));
     let mut log = Log::new(2);
     log.event(call("tally")).write(total, 4, 7);
+    // From a function that it calls.
+    let inner = CallFrame { stack: STACK + 0x7000, pointer: 64 };
+    log.event(LogEvent { value: Some(inner.value()), ..call("other") }).read(total, 4, 7).sync(op::RETURN, 0);
     log.on(1).read(total, 4, 7).write(mine + 56, 4, 1).sync(op::ACQUIRE, mine + 56 + 8);
     log.on(0).sync(op::RETURN, 0);
     // Nothing has taken its place.
@@ -474,6 +477,9 @@ fn variables_on_stacks_are_called_by_their_names_whoever_accesses_them() {
     let expected = [
         "call(tally)",
         "w(total in tally()) 7",
+        "call(other)",
+        "r(total in tally()) 7",
+        "ret(other)",
         "r(total in tally()) 7",
         "w(mine[1].balance in tally()) 1",
         "acq(mine[1].lock in tally())",
@@ -527,7 +533,7 @@ fn an_access_beyond_the_end_of_its_memory_disturbs_nobody() {
     log.allocate(HEAP, 8).allocate(HEAP + 8, 8).write(HEAP + 8, 8, 5);
     log.write(HEAP + 4, 8, u64::MAX).read(HEAP + 8, 4, 0xffff_ffff).read(HEAP + 12, 4, 0);
     let (converted, lines) = log.convert();
-    assert!(lines[1].contains("w(heap(bank.c:12)#1+4) bank.c"), "{lines:?}");
+    assert!(lines[1].contains("w(byte 4 of 8 bytes from bank.c:12) bank.c"), "{lines:?}");
     assert_eq!(converted.oddities.count(Oddity::StrangeRead), 1);
 }
 
@@ -733,7 +739,7 @@ fn freed_memory_may_not_be_used_until_it_is_released() {
     let (converted, _) = log.convert();
     let Fault { object, made, ended, .. } = &converted.misdeeds.faults[0];
     let moment = |thread, event, place: &str| Some(Moment { thread, event, place: place.to_owned() });
-    assert_eq!(object, "heap(bank.c:12)#1");
+    assert_eq!(object, "32 bytes from bank.c:12");
     assert_eq!((made, ended), (&moment(0, 0, "bank.c:12"), &moment(1, 2, "bank.c:12")));
     // Given back to the C library, and perhaps given out again unseen.
     let mut log = freed();

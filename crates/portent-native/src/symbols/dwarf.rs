@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The entries directly below one.
-fn children<'a>(unit: &Unit<'a>, entry: &Entry<'a>) -> Vec<Entry<'a>> {
+pub(super) fn children<'a>(unit: &Unit<'a>, entry: &Entry<'a>) -> Vec<Entry<'a>> {
     let mut found = Vec::new();
     let Ok(mut tree) = unit.entries_tree(Some(entry.offset())) else { return found };
     let Ok(root) = tree.root() else { return found };

@@ -43,9 +43,11 @@ impl HeapType {
 
     /// Which part of it `len` bytes from an offset on are.
     pub fn part(&self, offset: u64, len: u64) -> LocalPart {
-        let Some((ty, element, inside)) = self.inside(offset) else { return self.without_type(offset) };
+        let whole = LocalPart { offset, ..LocalPart::default() };
+        // What the library keeps before the object is not named.
+        let Some((ty, element, inside)) = self.inside(offset) else { return whole };
         if self.stride > 0 && inside + len > self.stride {
-            return LocalPart { offset, ..LocalPart::default() };
+            return whole;
         }
         let Part { path, offset, signed } = self.types.part(ty, inside, len);
         LocalPart { path: element + &path, offset, signed }
@@ -58,15 +60,6 @@ impl HeapType {
             Some(LocalPart { path: element + &path, ..LocalPart::default() })
         });
         found.unwrap_or_else(|| self.part(offset, 1))
-    }
-
-    fn without_type(&self, offset: u64) -> LocalPart {
-        if offset < self.at {
-            // What the library keeps before the object.
-            let path = if self.name.ends_with("[]") { "" } else { ".(library's own)" };
-            return LocalPart { path: path.to_owned(), ..LocalPart::default() };
-        }
-        LocalPart { offset, ..LocalPart::default() }
     }
 }
 
@@ -243,26 +236,32 @@ fn by_name(locals: &Locals, pc: u64, name: &str, size: u64, shown: &str, count: 
     })
 }
 
-/// What a block of so many bytes is, by the variable of the function at `pc` that points to it.
+/// What a block of so many bytes is, by the variable of the function at `pc`, or else of its file, that points to it.
 fn by_variable(locals: &Locals, pc: u64, name: &str, size: u64) -> Option<HeapType> {
     locals.with_unit(pc, |dwarf, units, number| {
         let unit = &units[0].1;
-        let function = locals.function(dwarf, number, pc)?;
-        let mut cursor = unit.entries_at_offset(UnitOffset(function)).ok()?;
-        let top = cursor.next_dfs().ok()??.depth();
         let reader = Reader::new(dwarf);
+        let is_it = |entry: &gimli::DebuggingInformationEntry<Slice<'_>>| {
+            matches!(entry.tag(), gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter)
+        };
+        let mut found = None;
+        let mut cursor = unit.entries_at_offset(UnitOffset(locals.function(dwarf, number, pc)?)).ok()?;
+        let top = cursor.next_dfs().ok()??.depth();
         while let Ok(Some(entry)) = cursor.next_dfs() {
             if entry.depth() <= top {
                 break;
             }
-            let is_variable = matches!(entry.tag(), gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter);
-            if !is_variable || reader.own_or_origin_name(unit, entry).as_deref() != Some(name) {
-                continue;
+            if is_it(entry) && reader.own_or_origin_name(unit, entry).as_deref() == Some(name) {
+                found = reader.own_or_origin_type(unit, entry);
+                break;
             }
-            let pointee = pointee(unit, reader.own_or_origin_type(unit, entry)?)?;
-            return made_of(dwarf, units, pointee, size, None, Count::AsFits);
         }
-        None
+        if found.is_none() {
+            let globals = locals.globals(dwarf, unit, number);
+            let entry = unit.entry(UnitOffset(*globals.get(name)?)).ok()?;
+            found = reader.own_or_origin_type(unit, &entry);
+        }
+        made_of(dwarf, units, pointee(unit, found?)?, size, None, Count::AsFits)
     })
 }
 

@@ -30,7 +30,12 @@ pub(super) struct Locals {
     indices: RefCell<FxHashMap<u32, Rc<[(Span, usize)]>>>,
     known: RefCell<FxHashMap<(u32, usize), Option<Rc<FrameLayout>>>>,
     types: RefCell<FxHashMap<u32, Rc<TypeIndex>>>,
+    lambdas: RefCell<FxHashMap<u32, Rc<FxHashMap<usize, String>>>>,
+    globals: RefCell<FxHashMap<u32, Rc<NameIndex>>>,
 }
+
+/// Where something of a name is.
+pub(super) type NameIndex = FxHashMap<String, usize>;
 
 /// What is on the frame of a function.
 #[derive(Debug)]
@@ -206,8 +211,8 @@ impl Locals {
             }
         }
         spans.sort_unstable();
-        let (indices, known, types) = Default::default();
-        Some(Locals { sections, units, spans, indices, known, types })
+        let (indices, known, types, lambdas, globals) = Default::default();
+        Some(Locals { sections, units, spans, indices, known, types, lambdas, globals })
     }
 
     /// What is on the frame of the function that contains `pc`, by the addresses of the file.
@@ -260,6 +265,60 @@ impl Locals {
         found
     }
 
+    /// The variables of a unit that no function has, by name.
+    pub(super) fn globals(&self, dwarf: &gimli::Dwarf<Slice<'_>>, unit: &Unit<'_>, number: u32) -> Rc<NameIndex> {
+        if let Some(known) = self.globals.borrow().get(&number) {
+            return Rc::clone(known);
+        }
+        let (reader, mut found) = (Reader::new(dwarf), NameIndex::default());
+        let mut cursor = unit.entries();
+        while let Ok(Some(entry)) = cursor.next_dfs() {
+            if entry.tag() == gimli::DW_TAG_variable
+                && entry.depth() <= 2
+                && let Some(name) = reader.own_or_origin_name(unit, entry)
+            {
+                found.entry(name).or_insert(entry.offset().0);
+            }
+        }
+        let found = Rc::new(found);
+        self.globals.borrow_mut().insert(number, Rc::clone(&found));
+        found
+    }
+
+    /// What the functions are called that were inlined at `pc`, the innermost first, as far as they are lambdas: debug
+    /// information gives the operator that calls one no more than that name.
+    pub(super) fn inlined_lambdas(&self, pc: u64) -> Vec<Option<String>> {
+        let found = self.with_unit(pc, |dwarf, units, number| {
+            let unit = &units[0].1;
+            let mut cursor = unit.entries_at_offset(UnitOffset(self.function(dwarf, number, pc)?)).ok()?;
+            let top = cursor.next_dfs().ok()??.depth();
+            let lambdas = self.lambdas(dwarf, unit, number);
+            let mut chain = Vec::new();
+            while let Ok(Some(entry)) = cursor.next_dfs() {
+                if entry.depth() <= top {
+                    break;
+                }
+                let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
+                if inlined && contains(&code_of(dwarf, unit, entry), pc) {
+                    chain.push(operator_of(unit, entry, &lambdas));
+                }
+            }
+            chain.reverse();
+            Some(chain)
+        });
+        found.unwrap_or_default()
+    }
+
+    /// The names of a unit's lambdas, by where the operators that call them are declared.
+    fn lambdas(&self, dwarf: &gimli::Dwarf<Slice<'_>>, unit: &Unit<'_>, number: u32) -> Rc<FxHashMap<usize, String>> {
+        if let Some(known) = self.lambdas.borrow().get(&number) {
+            return Rc::clone(known);
+        }
+        let found = Rc::new(named_lambdas(dwarf, unit));
+        self.lambdas.borrow_mut().insert(number, Rc::clone(&found));
+        found
+    }
+
     fn unit<'a>(&self, dwarf: &gimli::Dwarf<Slice<'a>>, number: u32) -> Option<Unit<'a>> {
         let start = *self.units.get(number as usize)?;
         let header = dwarf.debug_info.header_from_offset(gimli::DebugInfoOffset(start)).ok()?;
@@ -283,6 +342,89 @@ impl Locals {
         let found: Rc<[(Span, usize)]> = found.into();
         self.indices.borrow_mut().insert(number, Rc::clone(&found));
         Some(found)
+    }
+}
+
+/// The lambda whose operator an inlined copy is.
+fn operator_of(unit: &Unit<'_>, entry: &Entry<'_>, lambdas: &FxHashMap<usize, String>) -> Option<String> {
+    let mut at = dwarf::referred(entry)?;
+    // The copy refers to the abstract function, and that to its declaration in the class.
+    for _ in 0..4 {
+        if let Some(name) = lambdas.get(&at.0) {
+            return Some(name.clone());
+        }
+        at = dwarf::referred(&unit.entry(at).ok()?)?;
+    }
+    None
+}
+
+/// The operators of the classes that stand for lambdas, with the names that symbols give them: numbered in the order of the
+/// source, those with the same parameters in one function from 1. Such a class has no name, and lies in a function.
+fn named_lambdas(dwarf: &gimli::Dwarf<Slice<'_>>, unit: &Unit<'_>) -> FxHashMap<usize, String> {
+    let reader = Reader::new(dwarf);
+    // Functions and nameless classes around what is being read.
+    let mut scopes: Vec<(isize, Option<String>)> = Vec::new();
+    // Function, parameters, line and column, operator.
+    let mut found: Vec<(String, String, (u64, u64), usize)> = Vec::new();
+    let mut cursor = unit.entries();
+    while let Ok(Some(entry)) = cursor.next_dfs() {
+        let depth = entry.depth();
+        while scopes.last().is_some_and(|(open, _)| *open >= depth) {
+            scopes.pop();
+        }
+        match entry.tag() {
+            gimli::DW_TAG_subprogram => {
+                let in_lambda = matches!(scopes.last(), Some((open, None)) if *open == depth - 1);
+                if in_lambda && reader.name(unit, entry).as_deref() == Some("operator()") {
+                    let around = scopes.iter().rev().find_map(|(_, function)| function.clone()).unwrap_or_default();
+                    let number = |at| entry.attr_value(at).and_then(|value| value.udata_value()).unwrap_or(0);
+                    let at = (number(gimli::DW_AT_decl_line), number(gimli::DW_AT_decl_column));
+                    found.push((around, parameters(&reader, unit, entry), at, entry.offset().0));
+                } else {
+                    scopes.push((depth, Some(function_name(&reader, unit, entry).unwrap_or_default())));
+                }
+            }
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type
+                if !scopes.is_empty() && !entry.has_attr(gimli::DW_AT_name) =>
+            {
+                scopes.push((depth, None));
+            }
+            _ => {}
+        }
+    }
+    found.sort();
+    let mut names = FxHashMap::default();
+    for same in found.chunk_by(|a, b| (&a.0, &a.1) == (&b.0, &b.1)) {
+        for (at, (function, parameters, _, operator)) in same.iter().enumerate() {
+            let lambda = format!("{function}::{{lambda({parameters})#{}}}", at + 1);
+            names.insert(*operator, format!("{lambda}::operator()({parameters}) const"));
+        }
+    }
+    names
+}
+
+/// The types of a function's parameters, but for the object that it is called on.
+fn parameters<'a>(reader: &Reader<'a>, unit: &Unit<'a>, function: &Entry<'a>) -> String {
+    let of_function = dwarf::children(unit, function).into_iter();
+    let given = of_function
+        .filter(|child| child.tag() == gimli::DW_TAG_formal_parameter && !child.has_attr(gimli::DW_AT_artificial));
+    given.map(|child| type_text(reader, unit, &child, 8)).collect::<Vec<_>>().join(", ")
+}
+
+/// What the type of something is called.
+fn type_text<'a>(reader: &Reader<'a>, unit: &Unit<'a>, entry: &Entry<'a>, depth: u32) -> String {
+    let ty = match entry.attr_value(gimli::DW_AT_type) {
+        Some(AttributeValue::UnitRef(offset)) if depth > 0 => unit.entry(offset).ok(),
+        _ => None,
+    };
+    let Some(ty) = ty else { return "void".to_owned() };
+    let inner = || type_text(reader, unit, &ty, depth - 1);
+    match ty.tag() {
+        gimli::DW_TAG_pointer_type => inner() + "*",
+        gimli::DW_TAG_reference_type => inner() + "&",
+        gimli::DW_TAG_rvalue_reference_type => inner() + "&&",
+        gimli::DW_TAG_const_type => inner() + " const",
+        _ => reader.name(unit, &ty).unwrap_or_else(|| "?".to_owned()),
     }
 }
 

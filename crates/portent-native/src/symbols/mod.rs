@@ -271,6 +271,10 @@ impl Symbols {
                     }
                 }
             }
+            if place.inlined.iter().any(|inlined| inlined.function == OPERATOR) {
+                let lambdas = loaded.image.locals().map(|locals| locals.inlined_lambdas(address)).unwrap_or_default();
+                name_lambdas(&mut place, &lambdas);
+            }
             let symbol = lines.find_symbol(address);
             let symbol = symbol.map(|name| clean(addr2line::demangle_auto(name.into(), None).into_owned()));
             if place.function.is_none() {
@@ -380,6 +384,21 @@ fn whole_name(name: &str, symbol: &str) -> Option<String> {
     (!name.contains("::") && parameters.starts_with(['(', '<'])).then(|| symbol.to_owned())
 }
 
+/// What debug information calls a lambda.
+const OPERATOR: &str = "operator()";
+
+/// Gives lambdas that were inlined, the innermost first, their names.
+fn name_lambdas(place: &mut SourcePlace, lambdas: &[Option<String>]) {
+    for (at, name) in lambdas.iter().enumerate().take(place.inlined.len()) {
+        let Some(name) = name.as_ref().filter(|_| place.inlined[at].function == OPERATOR) else { continue };
+        place.inlined[at].function.clone_from(name);
+        match at.checked_sub(1) {
+            Some(inner) => place.inlined[inner].caller = Some(name.clone()),
+            None => place.function = Some(name.clone()),
+        }
+    }
+}
+
 /// Control characters would break the tables of names, and terminals.
 fn clean(mut text: String) -> String {
     text.retain(|c| !c.is_control());
@@ -394,6 +413,49 @@ fn is_user_text(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lambdas_that_were_inlined_have_their_names() {
+        let inlined = |function: &str, caller: &str| Inlined {
+            function: function.into(),
+            call: "a.cpp:1".into(),
+            caller: Some(caller.into()),
+        };
+        let inlined = vec![inlined("get", OPERATOR), inlined(OPERATOR, "run")];
+        let mut place = SourcePlace { function: Some("get".into()), inlined, ..SourcePlace::default() };
+        name_lambdas(&mut place, &[None, Some("main::{lambda()#1}::operator()() const".into())]);
+        assert_eq!(place.inlined[1].function, "main::{lambda()#1}::operator()() const");
+        assert_eq!(place.inlined[0].caller.as_deref(), Some("main::{lambda()#1}::operator()() const"));
+        assert_eq!(place.function.as_deref(), Some("get"));
+    }
+
+    /// `PORTENT_LARGE=FILE cargo test -p portent-native --lib large -- --ignored --nocapture`
+    #[test]
+    #[ignore = "needs a program with much debug information"]
+    fn names_in_a_large_program_are_found_within_two_seconds() {
+        use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+        let path = std::env::var("PORTENT_LARGE").expect("PORTENT_LARGE names the program");
+        let bytes = std::fs::read(&path).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let size: u64 =
+            file.sections().filter(|s| s.name().is_ok_and(|n| n.starts_with(".debug"))).map(|s| s.size()).sum();
+        let functions = file.symbols().filter(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.size() > 64);
+        let functions: Vec<u64> = functions.map(|symbol| symbol.address()).collect();
+        let start = std::time::Instant::now();
+        let mut symbols = Symbols::new(Path::new("/"));
+        symbols.load(&Module { bias: 0, start: 0, end: u64::MAX, path });
+        // As many places as a report of many findings has.
+        let mut found = 0;
+        for &function in functions.iter().step_by((functions.len() / 200).max(1)) {
+            found += usize::from(symbols.place(function + 9).function.is_some());
+            found += usize::from(symbols.frame(function + 8).is_some());
+        }
+        let places = start.elapsed();
+        symbols.datum(file.symbols().find(|s| s.kind() == object::SymbolKind::Data).unwrap().address(), 1);
+        let all = start.elapsed();
+        println!("{size} bytes of debug information, {found} names: {places:?}, with globals {all:?}");
+        assert!(all.as_secs_f64() < 2.0);
+    }
 
     #[test]
     fn functions_of_local_classes_are_named_with_their_scopes() {

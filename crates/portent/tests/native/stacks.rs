@@ -60,10 +60,10 @@ fn what_libraries_do_is_told_by_the_users_line() {
             expect("T2", access, "body", &["lambda"]);
             expect("T3", access, "queue*", if access == "r" { &["async"] } else { &[] });
         }
-        let freed = lines("T0", "free", "heap(*");
+        let freed = lines("T0", "free", "*");
         assert!(freed.contains(&line(&source, "reset")), "{level}: memory is freed at reset(): {freed:?}");
         // Of code that says nothing of its calls only the function is known that called it.
-        let text = (0..contents.events.len()).filter(|&event| contents.is(event, "T2", "w", "heap(*"));
+        let text = (0..contents.events.len()).filter(|&event| contents.is(event, "T2", "w", "std::string's text*"));
         let places: BTreeSet<String> = text.filter_map(|event| contents.user_function(event)).collect();
         assert!(places.iter().all(|function| function.contains("use_containers")), "{level}: {places:?}");
     }

@@ -148,9 +148,13 @@ fn strange_names(json: &Value, file: &str) -> Verdict {
     for finding in json["findings"].as_array().into_iter().flatten() {
         let id = text(finding, "id").unwrap_or("?");
         let places = finding["places"].as_array().map_or(&[][..], Vec::as_slice);
-        let stack = finding["stacks"].get(0).and_then(Value::as_array);
-        let own = places.first().and_then(|first| line_in(first, file).or_else(|| innermost(stack?, file)));
-        if !places.is_empty() && own.is_none() {
+        // Initial and final values are nowhere.
+        let first = places.iter().position(|place| text(place, "location").is_some());
+        let own = first.is_none_or(|at| {
+            let stack = finding["stacks"].get(at).and_then(Value::as_array);
+            line_in(&places[at], file).or_else(|| innermost(stack?, file)).is_some()
+        });
+        if !own {
             strange.push(format!("{id} is not in the source"));
         }
         let objects = places.iter().filter_map(|place| text(place, "object")).chain(text(finding, "object"));
