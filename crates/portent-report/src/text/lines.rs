@@ -12,6 +12,7 @@ use crate::report::{At, Report, Spot, Story};
 use crate::scene::State;
 use crate::words::{cut, function, line, short};
 use portent_predict::{Failure, Harm, Role};
+use portent_trace::is_user_file;
 
 /// Lines for a failure, and for what was predicted.
 const FAILURE: usize = 8;
@@ -136,7 +137,8 @@ fn of_moment(moment: Moment) -> Line {
     Line { thread: moment.thread, at: Some(moment.at), what, note: String::new(), own, gap: moment.folded > 0 }
 }
 
-/// Without what says nothing: entering and leaving blocks, and threads started by one that has no part in the finding.
+/// Without what says nothing: entering and leaving blocks, threads started by one that has no part in the finding, and what is in
+/// libraries and nowhere in the user's code.
 fn telling(moments: Vec<Moment>) -> Vec<Moment> {
     let is_goal = |moment: &Moment| matches!(moment.relevance, Relevance::Goal(_));
     let own: Vec<String> = moments.iter().filter(|moment| is_goal(moment)).map(|m| m.thread.clone()).collect();
@@ -145,8 +147,10 @@ fn telling(moments: Vec<Moment>) -> Vec<Moment> {
     for moment in moments {
         let block = moment.what.starts_with("begin block") || moment.what.starts_with("end block");
         let fork = moment.relevance == Relevance::Fork && !own.contains(&moment.thread);
-        if !is_goal(&moment) && (block || fork) {
-            folded += moment.folded + u64::from(fork);
+        // What a library does on its own account, before or after the user's code.
+        let foreign = moment.at.file.as_deref().is_some_and(|file| !is_user_file(file));
+        if !is_goal(&moment) && (block || fork || foreign) {
+            folded += moment.folded + u64::from(fork || foreign);
         } else {
             kept.push(Moment { folded: moment.folded + std::mem::take(&mut folded), ..moment });
         }
