@@ -113,7 +113,7 @@ pub fn of(fd: usize) -> Option<usize> {
 /// own that is empty, or full, while there is no other process that could change that.
 pub fn is_stuck(descriptor: usize) -> bool {
     let Some(fd) = descriptor.checked_sub(1) else { return false };
-    if !of(fd).is_some_and(|at| at >= FIRST) || sys::has_children() {
+    if of(fd).is_none_or(|at| at < FIRST) || sys::has_children() {
         return false;
     }
     // The end that is read has no POLLOUT, the other no POLLIN.

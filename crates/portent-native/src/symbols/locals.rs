@@ -17,6 +17,9 @@ use std::rc::Rc;
 
 /// Addresses from the first to before the second.
 type Span = (u64, u64);
+/// Functions of a unit: their code, and their entry.
+type Functions = Rc<[(Span, usize)]>;
+type Layout = Option<Rc<FrameLayout>>;
 type Entry<'a> = gimli::DebuggingInformationEntry<Slice<'a>>;
 
 /// The functions of a module, with what is on their frames.
@@ -27,8 +30,8 @@ pub(super) struct Locals {
     /// Code of units, in order.
     spans: Vec<(Span, u32)>,
     /// Functions of a unit: their code, and their entry.
-    indices: RefCell<FxHashMap<u32, Rc<[(Span, usize)]>>>,
-    known: RefCell<FxHashMap<(u32, usize), Option<Rc<FrameLayout>>>>,
+    indices: RefCell<FxHashMap<u32, Functions>>,
+    known: RefCell<FxHashMap<(u32, usize), Layout>>,
     types: RefCell<FxHashMap<u32, Rc<TypeIndex>>>,
     lambdas: RefCell<FxHashMap<u32, Rc<FxHashMap<usize, String>>>>,
     globals: RefCell<FxHashMap<u32, Rc<NameIndex>>>,

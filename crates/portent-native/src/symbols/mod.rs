@@ -420,6 +420,7 @@ mod tests {
             function: function.into(),
             call: "a.cpp:1".into(),
             caller: Some(caller.into()),
+            source: String::new(),
         };
         let inlined = vec![inlined("get", OPERATOR), inlined(OPERATOR, "run")];
         let mut place = SourcePlace { function: Some("get".into()), inlined, ..SourcePlace::default() };
