@@ -468,7 +468,7 @@ fn variables_on_stacks_are_called_by_their_names_whoever_accesses_them() {
     // From a function that it calls.
     let inner = CallFrame { stack: STACK + 0x7000, pointer: 64 };
     log.event(LogEvent { value: Some(inner.value()), ..call("other") }).read(total, 4, 7).sync(op::RETURN, 0);
-    log.on(1).read(total, 4, 7).write(mine + 56, 4, 1).sync(op::ACQUIRE, mine + 56 + 8);
+    log.on(1).read(total, 4, 7).write(mine + 48, 4, 1).sync(op::ACQUIRE, mine + 48 + 8);
     log.on(0).sync(op::RETURN, 0);
     // Nothing has taken its place.
     log.on(1).read(total, 4, 7);

@@ -17,10 +17,10 @@ use std::rc::Rc;
 
 /// Addresses from the first to before the second.
 type Span = (u64, u64);
-/// Functions of a unit: their code, and their entry.
-type Functions = Rc<[(Span, usize)]>;
-type Layout = Option<Rc<FrameLayout>>;
 type Entry<'a> = gimli::DebuggingInformationEntry<Slice<'a>>;
+
+/// What was found out before, mostly by the number of a unit.
+type Cache<K, T> = RefCell<FxHashMap<K, T>>;
 
 /// The functions of a module, with what is on their frames.
 pub(super) struct Locals {
@@ -30,11 +30,11 @@ pub(super) struct Locals {
     /// Code of units, in order.
     spans: Vec<(Span, u32)>,
     /// Functions of a unit: their code, and their entry.
-    indices: RefCell<FxHashMap<u32, Functions>>,
-    known: RefCell<FxHashMap<(u32, usize), Layout>>,
-    types: RefCell<FxHashMap<u32, Rc<TypeIndex>>>,
-    lambdas: RefCell<FxHashMap<u32, Rc<FxHashMap<usize, String>>>>,
-    globals: RefCell<FxHashMap<u32, Rc<NameIndex>>>,
+    indices: Cache<u32, Rc<[(Span, usize)]>>,
+    known: Cache<(u32, usize), Option<Rc<FrameLayout>>>,
+    types: Cache<u32, Rc<TypeIndex>>,
+    lambdas: Cache<u32, Rc<FxHashMap<usize, String>>>,
+    globals: Cache<u32, Rc<NameIndex>>,
 }
 
 /// Where something of a name is.

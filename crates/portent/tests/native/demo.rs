@@ -118,7 +118,16 @@ fn failures(found: &[Value]) -> usize {
 
 /// The trace whose findings, beside it, have this one.
 fn trace_with(directory: &Path, id: &str) -> PathBuf {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(directory) = open.pop() {
+        for path in std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+            match path.is_dir() {
+                true => open.push(path),
+                false => found.push(path),
+            }
+        }
+    }
     found.retain(|path| path.to_str().unwrap().ends_with(".findings.json"));
     found.sort();
     let path = found.into_iter().find(|path| findings(path).iter().any(|finding| finding["id"] == id)).unwrap();
