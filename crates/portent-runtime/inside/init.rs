@@ -236,6 +236,13 @@ unsafe fn remember(low: u64, high: u64) {
     }
 }
 
+/// Whether an address lies in the program itself, which the loader names first.
+pub fn is_in_program(address: usize) -> bool {
+    // SAFETY: set before there are threads.
+    let (low, high) = unsafe { MAPPED[0] };
+    (low..high).contains(&address)
+}
+
 /// Whether an address lies in a module: what is there lives as long as the program.
 pub fn is_in_module(address: usize) -> bool {
     // SAFETY: only the holder of the token comes here and changes it.

@@ -6,7 +6,7 @@
 
 use crate::log::note;
 use crate::real::{Ptr, Real};
-use crate::{record, state};
+use crate::{init, record, state};
 
 #[unsafe(link_section = "portent_real")]
 static THROW: Real = Real::new(b"__cxa_throw\0");
@@ -16,7 +16,13 @@ extern "C" fn before_throw(_object: usize, type_information: usize, pc: usize) -
     let me = state::current();
     if !me.is_null() {
         // SAFETY: this thread's own state.
-        unsafe { (*me).thrown = (pc, type_information) };
+        unsafe {
+            // What a library throws for the program (an empty `std::function` that is called, `vector::at`) is told by where the
+            // program was last seen: its calls will have been left when somebody asks.
+            let last = record::last_place(&*me);
+            let thrower = if !init::is_in_program(pc) && init::is_in_program(last) { last } else { pc };
+            (*me).thrown = (thrower, type_information);
+        }
     }
     THROW.required()
 }

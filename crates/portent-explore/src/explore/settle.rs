@@ -216,7 +216,13 @@ impl Explorer<'_> {
         if failed.harm == Harm::Assertion {
             stacks[0] = from_place(std::mem::take(&mut stacks[0]), &failed.at.place);
         }
-        let mut places = located.iter().map(|(role, moment, at)| place(&fails, &trace, *role, moment, *at));
+        // Who waits does so for something of its own. Else all is about one object, or about none: the event that a place is told
+        // by is only the last or the next one there.
+        let own = matches!(failed.harm, Harm::DeadlockReached | Harm::Hang);
+        let mut places = located.iter().map(|(role, moment, at)| {
+            let place = place(&fails, &trace, *role, moment, *at);
+            if own { place } else { Place { object: failed.object.clone(), ..place } }
+        });
         let at = places.next().unwrap_or_else(|| Place::nowhere(Role::Failure));
         let mut others: Vec<Place> = places.collect();
         let decisive = passes.and_then(|passes| decisive(&fails, &trace, passes, failed.at.thread));
