@@ -37,7 +37,7 @@ impl Default for Look {
 
 impl Look {
     /// The longest page, in lines, unless more is asked for: two screens.
-    pub const LINES: usize = 100;
+    pub const LINES: usize = 90;
     /// The widest page that is easy to read.
     pub const WIDEST: usize = 120;
     /// Below this width the two orders stand below each other.

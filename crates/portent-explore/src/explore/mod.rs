@@ -416,7 +416,9 @@ impl Explorer<'_> {
             Depth::HarmOnly => 1,
         };
         for (at, &model) in self.options.models.iter().take(models).enumerate() {
-            let mut prediction = self.predict(subject, model, depth)?;
+            // What an optimistic model says of what is no alarm is worth nothing, unless somebody asked for it.
+            let little = at > 0 && self.options.quick_observations;
+            let mut prediction = self.predict(subject, model, if little { Depth::HarmOnly } else { depth })?;
             self.history.name(&subject.trace, &mut prediction.findings);
             if depth == Depth::HarmOnly {
                 // What was not decided there is not what the recorded run left undecided.
