@@ -1,4 +1,7 @@
 //! Replaying what was predicted, until it was seen as often as wanted or nothing else is worth a try.
+//!
+//! What differs from try to try is how the program goes on when the schedule is done, and then which instance of the finding is
+//! tried. Nothing is predicted here, and failures that such a run shows are for `cases`.
 
 use super::{Event, Explorer, Options, Replayed, Subject};
 use crate::error::Error;

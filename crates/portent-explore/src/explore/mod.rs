@@ -5,9 +5,10 @@
 //! run did not take are reached.
 //!
 //! Every run is also looked at for failures ([`Run::failures`]), wanted or not: a replay that was to show something else and
-//! crashed has found a crash. So that there are enough runs to look at, each run that is examined is also tried with one switch
-//! more (`neighbours`), the first also with switches at random, and so are, as far as the number of tries goes, runs in which somebody read what nobody had read
-//! before. In the end each failure is run again with ever shorter schedules (`settle`).
+//! crashed has found a crash. So that there are enough runs to look at, the recorded run is also tried with one switch more
+//! (`neighbours`) and by chance, and then, as far as the number of tries goes, what reads of any run could see and have not seen
+//! yet is run (`outcomes`). In the end each failure is run again with ever shorter schedules (`settle`). This proves nothing: it
+//! is bounded, and does not ask for every combination.
 //!
 //! Of several models the first is believed. What the others, more optimistic, add is replayed as well, and kept only if a
 //! replay shows it.
