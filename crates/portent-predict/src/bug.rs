@@ -333,6 +333,6 @@ fn object_name(trace: &Trace, op: Op) -> String {
         Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).to_owned(),
         Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).to_owned(),
         Op::Begin(b) | Op::End(b) => trace.names().block(b).to_owned(),
-        Op::Send(_) | Op::Receive(_) | Op::Branch => String::new(),
+        Op::Send(_) | Op::Receive(_) | Op::Branch | Op::Fence(_) => String::new(),
     }
 }

@@ -29,7 +29,7 @@ fn object(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
         Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).to_owned(),
         Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).to_owned(),
         Op::Begin(b) | Op::End(b) => trace.names().block(b).to_owned(),
-        Op::Branch => String::new(),
+        Op::Branch | Op::Fence(_) => String::new(),
         Op::Send(_) | Op::Receive(_) => lookup.passage(trace, event).object.to_owned(),
     }
 }
@@ -68,6 +68,7 @@ pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
         Op::Begin(_) => "enters",
         Op::End(_) => "leaves",
         Op::Branch => "branches",
+        Op::Fence(_) => "orders its memory accesses (fence)",
         Op::Send(_) | Op::Receive(_) => match lookup.passage(trace, event).verb {
             "fork" => "starts",
             "join" => "joins",

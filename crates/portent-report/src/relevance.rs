@@ -53,7 +53,8 @@ fn events_of_failure(run: &ToldTrace, story: &Story) -> BTreeMap<EventId, Releva
     let Some((&last, _)) = found.last_key_value() else { return found };
     // Entering and leaving functions says nothing that a place does not say.
     let telling = |event: EventId| {
-        !matches!(trace.op(event), Op::Begin(_) | Op::End(_) | Op::Branch) && run.lookup.is_performed(trace, event)
+        !matches!(trace.op(event), Op::Begin(_) | Op::End(_) | Op::Branch | Op::Fence(_))
+            && run.lookup.is_performed(trace, event)
     };
     let mut switches = 0;
     let mut later: Option<EventId> = None;

@@ -233,8 +233,28 @@ impl Atomic128 {
     }
 }
 
-pub extern "C-unwind" fn fence() {
+/// A fence orders nothing where one thread runs at a time. It is an event because the language's order between threads may
+/// hang on it.
+pub extern "C-unwind" fn thread_fence(order: i32, pc: usize) {
     std::sync::atomic::fence(SeqCst);
+    let op = match order & 0x7fff {
+        0 => return,
+        1 | 2 => op::FENCE_ACQUIRE,
+        3 => op::FENCE_RELEASE,
+        _ => op::FENCE,
+    };
+    if let Some(me) = state::enter() {
+        if me.quiet == 0 && me.ignores_order == 0 {
+            turn(me, op, 0, 0, pc);
+            record::plain(me, op, 0, pc);
+        }
+        state::leave(me);
+    }
+}
+
+/// Orders a thread and its own signal handlers, which never run in the middle of anything here.
+pub extern "C-unwind" fn signal_fence() {
+    std::sync::atomic::compiler_fence(SeqCst);
 }
 
 entry! {
@@ -286,8 +306,8 @@ entry! {
     __tsan_atomic64_compare_exchange_strong(5) => strong64;
     __tsan_atomic64_compare_exchange_weak(5) => strong64;
     __tsan_atomic64_compare_exchange_val(5) => val64;
-    __tsan_atomic_thread_fence(0) => fence;
-    __tsan_atomic_signal_fence(0) => fence;
+    __tsan_atomic_thread_fence(1) => thread_fence;
+    __tsan_atomic_signal_fence(0) => signal_fence;
 }
 
 // A 16-byte value takes two argument registers, which changes where the return address goes.

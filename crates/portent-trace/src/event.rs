@@ -50,6 +50,28 @@ pub enum UpdateOrder {
     SeqCst,
 }
 
+/// What a fence does to the atomic accesses around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FenceOrder {
+    /// What the thread's earlier atomic reads saw is acquired here.
+    Acquire,
+    /// What was done before is released by the thread's later atomic writes.
+    Release,
+    /// Both; sequentially consistent fences, too, as every order of events is.
+    AcqRel,
+}
+
+impl FenceOrder {
+    /// Whether it acquires.
+    pub fn acquires(self) -> bool {
+        self != FenceOrder::Release
+    }
+    /// Whether it releases.
+    pub fn releases(self) -> bool {
+        self != FenceOrder::Acquire
+    }
+}
+
 /// What is no more after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
@@ -140,6 +162,8 @@ pub enum Op {
     End(BlockId),
     /// Control flow after this point may depend on every earlier read of the thread.
     Branch,
+    /// A fence. Always possible, and nothing changes: only the language's happens-before knows it.
+    Fence(FenceOrder),
 }
 
 impl Op {
@@ -201,6 +225,9 @@ impl Op {
             Op::Begin(_) => "begin",
             Op::End(_) => "end",
             Op::Branch => "branch",
+            Op::Fence(FenceOrder::Acquire) => "acquire fence",
+            Op::Fence(FenceOrder::Release) => "release fence",
+            Op::Fence(FenceOrder::AcqRel) => "fence",
         }
     }
 
@@ -222,6 +249,7 @@ impl Op {
             Op::Begin(b) => (11 << 3, b.0),
             Op::End(b) => (12 << 3, b.0),
             Op::Branch => (13 << 3, 0),
+            Op::Fence(o) => (14 << 3 | o as u8, 0),
         }
     }
 
@@ -244,6 +272,7 @@ impl Op {
             10 => Op::Wake(CondId(object)),
             11 => Op::Begin(BlockId(object)),
             12 => Op::End(BlockId(object)),
+            14 => Op::Fence(FENCE_ORDERS[low as usize % FENCE_ORDERS.len()]),
             _ => Op::Branch,
         }
     }
@@ -253,6 +282,7 @@ pub(crate) const READ_ORDERS: [ReadOrder; 5] =
     [ReadOrder::Plain, ReadOrder::Relaxed, ReadOrder::Consume, ReadOrder::Acquire, ReadOrder::SeqCst];
 pub(crate) const WRITE_ORDERS: [WriteOrder; 4] =
     [WriteOrder::Plain, WriteOrder::Relaxed, WriteOrder::Release, WriteOrder::SeqCst];
+pub(crate) const FENCE_ORDERS: [FenceOrder; 3] = [FenceOrder::Acquire, FenceOrder::Release, FenceOrder::AcqRel];
 pub(crate) const UPDATE_ORDERS: [UpdateOrder; 6] = [
     UpdateOrder::Relaxed,
     UpdateOrder::Consume,
@@ -288,6 +318,7 @@ mod tests {
         ops.extend([Op::Notify(CondId(1), Reach::One), Op::Notify(CondId(1), Reach::All)]);
         ops.extend(READ_ORDERS.map(|o| Op::Read(VarId(5), o)));
         ops.extend(WRITE_ORDERS.map(|o| Op::Write(VarId(5), o)));
+        ops.extend(FENCE_ORDERS.map(Op::Fence));
         ops.extend(UPDATE_ORDERS.map(|o| Op::Update(VarId(5), o)));
         for mode in [Mode::Exclusive, Mode::Shared] {
             ops.extend([Op::Acquire(LockId(2), mode), Op::Release(LockId(2), mode), Op::Busy(LockId(2), mode)]);

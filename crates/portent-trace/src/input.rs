@@ -164,6 +164,12 @@ simple_ops! {
     HappensBefore = 40, Token, "hb";
     /// `ha(k)`: declares that what the thread does comes after every earlier `hb(k)`.
     HappensAfter = 41, Token, "ha";
+    /// `facq`: an acquire fence, which strengthens the thread's earlier atomic reads.
+    FenceAcquire = 47, None, "facq";
+    /// `frel`: a release fence, which strengthens its later atomic writes.
+    FenceRelease = 48, None, "frel";
+    /// `fence`: both, also sequentially consistent.
+    Fence = 49, None, "fence";
 }
 
 impl InputOp {

@@ -40,7 +40,7 @@ pub mod symbolic;
 mod trace;
 
 pub use error::{Malformed, Position, Problem, TraceError};
-pub use event::{Ending, Event, Meaning, Mode, Op, Reach, ReadOrder, UpdateOrder, WriteOrder};
+pub use event::{Ending, Event, FenceOrder, Meaning, Mode, Op, Reach, ReadOrder, UpdateOrder, WriteOrder};
 pub use ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, StackId, ThreadId, TokenId, VarId};
 pub use input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress, SYSTEM_CALLS};
 pub use list::EventList;

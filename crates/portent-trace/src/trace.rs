@@ -482,7 +482,7 @@ impl Trace {
             Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => return Some(self.variable_object(x)),
             Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => (ObjectClass::Lock, l.0),
             Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => (ObjectClass::Condition, c.0),
-            Op::Begin(_) | Op::End(_) | Op::Send(_) | Op::Receive(_) | Op::Branch => return None,
+            Op::Begin(_) | Op::End(_) | Op::Send(_) | Op::Receive(_) | Op::Branch | Op::Fence(_) => return None,
         };
         Some(self.names.object(class, id))
     }

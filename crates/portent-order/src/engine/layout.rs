@@ -194,7 +194,7 @@ impl<'t> Window<'t> {
                     }
                     None => Act::Other,
                 },
-                Op::Send(_) | Op::Begin(_) | Op::End(_) | Op::Branch => Act::Other,
+                Op::Send(_) | Op::Begin(_) | Op::End(_) | Op::Branch | Op::Fence(_) => Act::Other,
             };
             self.act.push(act);
             if let (Some(x), ReadRule::ObservedWrite) = (act.read(), self.rule) {

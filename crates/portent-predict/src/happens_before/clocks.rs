@@ -48,6 +48,14 @@ struct Released {
     last: Option<ThreadId>,
 }
 
+/// What fences do to a thread (C++ [atomics.fences]): an atomic write that does not release passes on what the last release fence
+/// before it released; what atomic reads that do not acquire have seen is acquired at the next acquire fence.
+#[derive(Clone, Default)]
+struct Fenced {
+    released: Clock,
+    seen: Clock,
+}
+
 /// Clocks of threads, locks, tokens, notifies and atomics, moved along the trace event by event.
 pub struct Clocks {
     /// Whether every atomic counts as acquire and release.
@@ -57,6 +65,8 @@ pub struct Clocks {
     tokens: FxHashMap<usize, Clock>,
     notifies: FxHashMap<EventId, Clock>,
     atomics: FxHashMap<usize, Clock>,
+    /// By thread; empty if the trace has no fence, or if every atomic orders without.
+    fences: Vec<Fenced>,
 }
 
 impl Clocks {
@@ -69,6 +79,7 @@ impl Clocks {
                 clock
             })
             .collect();
+        let has_fences = !relaxed_too && trace.events().any(|event| matches!(event.op, Op::Fence(_)));
         Clocks {
             relaxed_too,
             threads,
@@ -76,6 +87,7 @@ impl Clocks {
             tokens: FxHashMap::default(),
             notifies: FxHashMap::default(),
             atomics: FxHashMap::default(),
+            fences: if has_fences { vec![Fenced::default(); trace.threads()] } else { Vec::new() },
         }
     }
     /// The clock of a thread.
@@ -128,14 +140,20 @@ impl Clocks {
                 }
             }
             Op::Read(x, _) | Op::Update(x, _) if op.is_atomic() => {
-                if !(orders(op).0 || self.relaxed_too) {
+                let Some(released) = self.atomics.get(&x.index()) else { return false };
+                if orders(op).0 || self.relaxed_too {
+                    join(clock, released);
+                } else {
+                    if let Some(fenced) = self.fences.get_mut(thread.index()) {
+                        join_in(&mut fenced.seen, released);
+                    }
                     return false;
                 }
-                match self.atomics.get(&x.index()) {
-                    Some(released) => join(clock, released),
-                    None => return false,
-                }
             }
+            Op::Fence(order) if order.acquires() => match self.fences.get(thread.index()) {
+                Some(fenced) if !fenced.seen.is_empty() => join(clock, &fenced.seen),
+                _ => return false,
+            },
             _ => return false,
         }
         true
@@ -176,6 +194,15 @@ impl Clocks {
             Op::Write(x, _) | Op::Update(x, _) => {
                 let update = matches!(op, Op::Update(..));
                 let releases = orders(op).1 || (self.relaxed_too && op.is_atomic());
+                let fenced = self.fences.get(t).map(|fenced| &fenced.released).filter(|released| !released.is_empty());
+                if let (Some(released), false, true) = (fenced, releases, op.is_atomic()) {
+                    if update {
+                        join_in(self.atomics.entry(x.index()).or_default(), released);
+                    } else {
+                        self.atomics.insert(x.index(), released.clone());
+                    }
+                    return false;
+                }
                 match (releases, update) {
                     (true, true) => join_in(self.atomics.entry(x.index()).or_default(), clock),
                     (true, false) => drop(self.atomics.insert(x.index(), clock.clone())),
@@ -184,6 +211,12 @@ impl Clocks {
                         self.atomics.remove(&x.index());
                         return false;
                     }
+                }
+            }
+            // Also where every atomic orders without it: times of the two orders are compared.
+            Op::Fence(order) if order.releases() => {
+                if let Some(fenced) = self.fences.get_mut(t) {
+                    fenced.released.clone_from(clock);
                 }
             }
             _ => return false,

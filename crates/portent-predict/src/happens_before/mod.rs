@@ -2,8 +2,8 @@
 //!
 //! Order comes from program order, locks (read-write locks included), tokens, notify → wake, and release/acquire
 //! atomics: an acquiring read joins what the release sequence it reads from has released; a relaxed update continues
-//! that sequence, any other write that does not release ends it. Consume counts as acquire, as compilers treat it; fences
-//! are not recorded. Times are FastTrack's epochs: a thread's own time moves on when it releases.
+//! that sequence, any other write that does not release ends it. Consume counts as acquire, as compilers treat it. Fences
+//! count as the language says. Times are FastTrack's epochs: a thread's own time moves on when it releases.
 //!
 //! Deviation: the last access of each thread and class (plain or atomic, read or write) is kept until a plain write
 //! comes after it, not only the last write, so that more racing pairs of locations are named.

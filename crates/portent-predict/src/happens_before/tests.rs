@@ -34,6 +34,22 @@ fn reachable(trace: &Trace, relaxed_too: bool) -> Vec<Vec<bool>> {
             }
         }
     }
+    let through_fences = |w: usize, r: usize| {
+        let between = (w + 1..r).filter(|&c| op(c).writes() && op(c).variable() == op(w).variable());
+        let unbroken = between.into_iter().all(|c| matches!(op(c), Op::Update(..)));
+        let atomic = op(w).is_atomic() && op(r).is_atomic() && op(w).writes() && op(r).reads();
+        atomic && unbroken && op(w).variable() == op(r).variable()
+    };
+    let thread = |i: usize| trace.thread(EventId::new(i));
+    for (w, r) in (0..n).flat_map(|r| (0..r).map(move |w| (w, r))).filter(|&(w, r)| through_fences(w, r)) {
+        for a in (0..=w).filter(|&a| thread(a) == thread(w)) {
+            let from = if a == w { orders(op(w)).1 } else { matches!(op(a), Op::Fence(order) if order.releases()) };
+            for b in (r..n).filter(|&b| thread(b) == thread(r)) {
+                let to = if b == r { orders(op(r)).0 } else { matches!(op(b), Op::Fence(order) if order.acquires()) };
+                reach[a][b] |= from && to;
+            }
+        }
+    }
     for k in 0..n {
         for a in 0..k {
             if reach[a][k] {

@@ -304,7 +304,7 @@ impl<'a, 't> Scan<'a, 't> {
             Op::Release(lock, mode) => self.held[t].retain(|held| (held.0, held.1) != (lock, mode)),
             Op::Receive(_) | Op::Sleep(_) | Op::Wake(_) => self.waits[t] += 1,
             Op::Send(token) => self.waits[t] += u64::from(self.waits_at(token)),
-            Op::Busy(..) | Op::Notify(..) | Op::Begin(_) | Op::End(_) | Op::Branch => {}
+            Op::Busy(..) | Op::Notify(..) | Op::Begin(_) | Op::End(_) | Op::Branch | Op::Fence(_) => {}
         }
     }
 

@@ -4,7 +4,7 @@ use portent_order::Model;
 use portent_predict::{BugKind, Control, Evidence, Finding, Options, predict};
 use portent_testing::traces::with_places;
 use portent_trace::generate::{TinyShape, tiny_std};
-use portent_trace::{EventId, Op, ReadOrder, Trace, UpdateOrder, WriteOrder};
+use portent_trace::{EventId, FenceOrder, Op, ReadOrder, Trace, UpdateOrder, WriteOrder};
 use std::collections::BTreeSet;
 
 /// Which reads-from counts as order.
@@ -61,6 +61,22 @@ fn happens_before(trace: &Trace, counts: ReadsFrom) -> Vec<Vec<bool>> {
                     }
                     _ => reads_from(),
                 };
+        }
+    }
+    // A fence before a write releases through it, one after a read acquires through it ([atomics.fences]).
+    let fences =
+        |with: fn(FenceOrder) -> bool| (0..n).filter(move |&e| matches!(op(e), Op::Fence(order) if with(order)));
+    for (w, r) in (0..n).flat_map(|r| (0..r).map(move |w| (w, r))) {
+        let atomic = op(w).is_atomic() && op(r).is_atomic() && op(w).writes() && op(r).reads();
+        let others = |c: usize| op(c).writes() && op(c).variable() == op(w).variable();
+        let continued = (w + 1..r).filter(|&c| others(c)).all(|c| matches!(op(c), Op::Update(..)));
+        if !atomic || op(w).variable() != op(r).variable() || !continued {
+            continue;
+        }
+        let earlier = fences(FenceOrder::releases).filter(|&f| f < w && thread(f) == thread(w));
+        let later: Vec<usize> = fences(FenceOrder::acquires).filter(|&g| r < g && thread(g) == thread(r)).collect();
+        for from in earlier.chain(releases(op(w)).then_some(w)) {
+            later.iter().copied().chain(acquires(op(r)).then_some(r)).for_each(|to| before[from][to] = true);
         }
     }
     loop {

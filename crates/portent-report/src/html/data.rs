@@ -27,7 +27,7 @@ pub(super) const EVENTS: usize = 400_000;
 pub(super) const ENTRIES: usize = 2_000_000;
 
 /// What an event does, by the number that the page uses.
-const ACTIONS: [&str; 26] = [
+const ACTIONS: [&str; 27] = [
     "read",
     "write",
     "update",
@@ -54,6 +54,7 @@ const ACTIONS: [&str; 26] = [
     "end once",
     "pass once",
     "end a system call",
+    "fence",
 ];
 
 #[derive(Serialize)]
@@ -274,6 +275,7 @@ impl Events {
                 Op::Begin(b) => (15, names.block(b).to_owned()),
                 Op::End(b) => (16, names.block(b).to_owned()),
                 Op::Branch => (17, String::new()),
+                Op::Fence(_) => (26, String::new()),
             };
             let fresh = objects.len() as u32;
             let object = *objects.entry(object).or_insert_with_key(|name| {

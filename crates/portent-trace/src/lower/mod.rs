@@ -36,7 +36,7 @@ pub use layout::Layout;
 pub use locks::HeldLock;
 
 use crate::error::{Malformed, Problem, TraceError};
-use crate::event::{Ending, Meaning, Mode, Op, Reach, WriteOrder};
+use crate::event::{Ending, FenceOrder, Meaning, Mode, Op, Reach, WriteOrder};
 use crate::ids::{CondId, EventId, Id, ThreadId, TokenId, VarId};
 use crate::input::{
     AccessRun, HAS_VALUE, InputBatch, InputEvent, InputOp, InputSource, READ_CODES, SYSTEM_CALLS, THREAD_SHIFT, prefix,
@@ -236,6 +236,9 @@ impl Lowering {
             InputOp::Destroy => self.finish(s, Ending::Object),
             InputOp::HappensBefore => self.happens_before(s),
             InputOp::HappensAfter => self.happens_after(s),
+            InputOp::FenceAcquire => self.emit(s, Op::Fence(FenceOrder::Acquire)).map(drop),
+            InputOp::FenceRelease => self.emit(s, Op::Fence(FenceOrder::Release)).map(drop),
+            InputOp::Fence => self.emit(s, Op::Fence(FenceOrder::AcqRel)).map(drop),
         }
     }
 

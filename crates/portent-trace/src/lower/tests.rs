@@ -44,6 +44,7 @@ fn word(trace: &Trace, op: Op, tokens: &mut Vec<crate::TokenId>) -> String {
         Op::Begin(b) => format!("begin({})", names.block(b)),
         Op::End(b) => format!("end({})", names.block(b)),
         Op::Branch => "branch".into(),
+        Op::Fence(order) => format!("fence {order:?}"),
     }
 }
 

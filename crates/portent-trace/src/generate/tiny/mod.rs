@@ -56,6 +56,8 @@ pub struct TinyShape {
     pub updates: bool,
     /// Some accesses are atomic.
     pub atomics: bool,
+    /// `facq`, `frel`, `fence`.
+    pub fences: bool,
     /// `branch`.
     pub branches: bool,
     /// Half of the reads are followed by a `branch`.
@@ -89,6 +91,7 @@ impl TinyShape {
         blocks: false,
         updates: false,
         atomics: false,
+        fences: false,
         branches: false,
         branch_heavy: false,
         values: false,
@@ -117,6 +120,7 @@ impl TinyShape {
         blocks: true,
         updates: true,
         atomics: true,
+        fences: false,
         branches: true,
         branch_heavy: false,
         values: true,
@@ -200,6 +204,7 @@ impl TinyShape {
                 ..locks.clone()
             },
             TinyShape { name: "atomics", updates: true, atomics: true, values: true, branches: true, ..open.clone() },
+            TinyShape { name: "fences", updates: true, atomics: true, fences: true, events: 14, ..open.clone() },
             TinyShape { name: "values", values: true, ..plain.clone() },
             TinyShape { name: "values-locks", values: true, updates: true, variables: 1, events: 14, ..open.clone() },
             TinyShape {

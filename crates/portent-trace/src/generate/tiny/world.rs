@@ -193,6 +193,10 @@ impl<'a> World<'a> {
     }
 
     fn access(&mut self, t: usize) -> bool {
+        if self.shape.fences && self.kernel + self.debt() + 1 < self.target && self.random.one_in(3) {
+            let fence = [InputOp::FenceAcquire, InputOp::FenceRelease, InputOp::Fence][self.random.below(3) as usize];
+            self.emit(t, fence, 0, None);
+        }
         let x = self.random.below(self.shape.variables.clamp(1, 8));
         let atomic = self.shape.atomics && self.random.one_in(3);
         let order = self.random.below(16) as usize;
