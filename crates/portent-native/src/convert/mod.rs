@@ -343,6 +343,7 @@ impl Converter {
             InputOp::Branch => {
                 return Ok((InputOp::Send, self.names.intern(ObjectClass::Token, SYSTEM_CALLS.as_bytes())?, None));
             }
+            InputOp::FenceAcquire | InputOp::FenceRelease | InputOp::Fence => return Ok((op, 0, None)),
             _ => {}
         }
         let class = op.class();
