@@ -15,7 +15,7 @@ pub struct LogFile {
 /// Makes an empty recording for a program to claim.
 pub fn create(path: &Path) -> Result<(), TraceError> {
     let make = || {
-        let mut file = File::create_new(path)?;
+        let mut file = File::create(path)?;
         file.write_all(&MAGIC)?;
         file.set_len(RECORDS_AT as u64)?;
         file.seek(SeekFrom::Start(0))

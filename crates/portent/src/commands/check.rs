@@ -118,5 +118,5 @@ fn program(args: &CheckArgs) -> Result<NativeProgram, Failure> {
             Some(found.map_err(|error| Failure::usage(format!("{}: {error}", input.display()), help))?)
         }
     };
-    Ok(NativeProgram::new(invocation, nature))
+    Ok(NativeProgram::new(invocation, nature).for_many_runs())
 }
