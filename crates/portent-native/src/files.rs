@@ -29,6 +29,10 @@ impl FileState {
             modified: (found.mtime(), found.mtime_nsec()),
         })
     }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
 }
 
 /// More files than programs load; should there be more, everything is read anew.

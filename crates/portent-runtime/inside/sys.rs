@@ -15,6 +15,7 @@ pub const SYS_MMAP: i64 = 9;
 pub const SYS_MPROTECT: i64 = 10;
 pub const SYS_MUNMAP: i64 = 11;
 pub const SYS_SIGPROCMASK: i64 = 14;
+pub const SYS_IOCTL: i64 = 16;
 pub const SYS_SCHED_YIELD: i64 = 24;
 pub const SYS_MADVISE: i64 = 28;
 pub const SYS_DUP2: i64 = 33;
@@ -40,6 +41,7 @@ pub const SYS_FALLOCATE: i64 = 285;
 pub const SYS_GETRANDOM: i64 = 318;
 pub const SYS_MEMBARRIER: i64 = 324;
 
+pub const ENOENT: i32 = 2;
 pub const EINTR: i32 = 4;
 pub const EBADF: i32 = 9;
 pub const ECHILD: i32 = 10;

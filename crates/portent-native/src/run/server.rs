@@ -31,6 +31,7 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Child;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -44,6 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct ForkServer {
     state: Mutex<State>,
+    runs: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +79,11 @@ pub(super) struct Copied {
 }
 
 impl ForkServer {
+    /// Runs that it has made.
+    pub fn runs(&self) -> u64 {
+        self.runs.load(Ordering::Relaxed)
+    }
+
     /// Why programs are started instead; `None` if they are not, or if nothing was tried yet.
     pub fn unused(&self) -> Option<String> {
         match &*self.lock() {
@@ -121,7 +128,10 @@ impl ForkServer {
         let mut state = self.lock();
         let State::Serving(serving) = &mut *state else { return None };
         match serving.order(session, files) {
-            Ok(copied) => Some(copied),
+            Ok(copied) => {
+                self.runs.fetch_add(1, Ordering::Relaxed);
+                Some(copied)
+            }
             Err(error) => {
                 *state = State::Unused(format!("the fork server failed: {error}"));
                 None
