@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Which file a path names, and in what state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileState {
+pub(crate) struct FileState {
     file: (u64, u64),
     size: u64,
     /// Whoever sets the time of modification back cannot set this one.
@@ -20,7 +20,7 @@ struct FileState {
 }
 
 impl FileState {
-    fn of(path: &Path) -> Option<FileState> {
+    pub(crate) fn of(path: &Path) -> Option<FileState> {
         let found = path.metadata().ok()?;
         Some(FileState {
             file: (found.dev(), found.ino()),
@@ -28,6 +28,10 @@ impl FileState {
             changed: (found.ctime(), found.ctime_nsec()),
             modified: (found.mtime(), found.mtime_nsec()),
         })
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
     }
 }
 

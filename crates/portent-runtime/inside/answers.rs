@@ -8,7 +8,7 @@ use crate::init::MappedPlan;
 use crate::log::{input, note, op};
 use crate::real::{Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{process, record, sched, sys};
+use crate::{process, record, sched, server, sys};
 
 /// Until when an operation waits, in virtual time.
 #[derive(Clone, Copy)]
@@ -350,7 +350,10 @@ pub unsafe extern "C-unwind" fn random_device(device: Ptr, _pc: usize) -> u32 {
 
 pub unsafe extern "C-unwind" fn getpid(_pc: usize) -> i32 {
     let real = sys::getpid() as i32;
-    let Some(me) = state::enter() else { return real };
+    let Some(me) = state::enter() else {
+        server::number_is_known();
+        return real;
+    };
     let shown = process_number(me, real);
     process::remember(shown, real);
     state::leave(me);

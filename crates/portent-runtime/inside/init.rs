@@ -2,7 +2,7 @@
 
 use crate::log::note;
 use crate::plan::{Header, MAGIC};
-use crate::{answers, family, process, record, sched, signals, sys, threads};
+use crate::{answers, family, process, record, sched, server, signals, sys, threads};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The plan, in mapped memory that is only read.
@@ -57,8 +57,11 @@ unsafe fn start() {
     // SAFETY: paths end with a zero; maps are of files that the command made for us and leaves alone; nobody else runs.
     unsafe {
         SESSION = (path, length);
-        PLAN = map_plan(&mut path, length);
+        PLAN = open_plan(&mut path, length).and_then(|fd| map_plan(fd));
         let Some(plan) = plan() else { return };
+        if plan.header.serve != 0 {
+            return serve(plan.header.serve as isize);
+        }
         if plan.header.lineage != 0 {
             // For a child that is yet to be forked.
             crate::real::find_all();
@@ -83,16 +86,53 @@ unsafe fn start() {
                 return;
             }
         }
-        crate::real::find_all();
-        sched::lock().follow(plan);
-        answers::follow(plan);
+        prepare();
+        begin(plan);
+    }
+}
+
+/// What is the same for every run of a program. Called once, before there are threads.
+unsafe fn prepare() {
+    crate::real::find_all();
+    // SAFETY: as the caller says.
+    unsafe {
         crate::heap::prepare();
         process::prepare();
         threads::prepare();
         signals::prepare();
+    }
+}
+
+/// The recording is open: from here on this is a run that follows the plan.
+unsafe fn begin(plan: &'static MappedPlan) {
+    // SAFETY: nobody else runs yet.
+    unsafe {
+        sched::lock().follow(plan);
+        answers::follow(plan);
         modules();
         threads::adopt_main();
         threads::arm();
+    }
+}
+
+/// Waits for orders, and comes back in every run that is made by one, as if the program had just been started for it.
+unsafe fn serve(orders: isize) {
+    // SAFETY: nobody else runs yet; the plan of the server is not looked at again.
+    unsafe {
+        if !server::is_orders(orders) {
+            // A program that a run has started: nobody records it.
+            return crate::real::find_all();
+        }
+        prepare();
+        let order = server::serve(orders);
+        sys::call3(sys::SYS_MUNMAP, PLAN_AT, 4096, 0);
+        PLAN = map_plan(order.plan);
+        let log = out_of_the_way(order.log);
+        if let Some(plan) = plan()
+            && record::open(log)
+        {
+            begin(plan);
+        }
     }
 }
 
@@ -171,14 +211,17 @@ fn session(path: &mut [u8; PATH]) -> Option<usize> {
 /// Where the plan is mapped.
 const PLAN_AT: usize = 0x1000_0000_0000;
 
-unsafe fn map_plan(path: &mut [u8; PATH], length: usize) -> Option<MappedPlan> {
+fn open_plan(path: &mut [u8; PATH], length: usize) -> Option<isize> {
     append(path, length, b"/plan\0");
+    // SAFETY: the path ends with a zero.
+    let fd = unsafe { sys::call3(sys::SYS_OPEN, path.as_ptr() as usize, 0o2000000, 0) };
+    (fd >= 0).then_some(fd)
+}
+
+/// Maps the plan that a file holds, and closes the file.
+unsafe fn map_plan(fd: isize) -> Option<MappedPlan> {
     // SAFETY: as in `start`; sizes are checked against the file's before anything is read.
     unsafe {
-        let fd = sys::call3(sys::SYS_OPEN, path.as_ptr() as usize, 0o2000000, 0);
-        if fd < 0 {
-            return None;
-        }
         let mut status = [0u64; 18];
         sys::call3(sys::SYS_FSTAT, fd as usize, status.as_mut_ptr() as usize, 0);
         let size = status[6] as usize;

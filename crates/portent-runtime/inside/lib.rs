@@ -75,6 +75,7 @@ mod rwlock;
 mod sanitizer;
 mod sched;
 mod semaphore;
+mod server;
 mod signals;
 mod state;
 mod sys;

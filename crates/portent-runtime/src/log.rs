@@ -368,9 +368,13 @@ impl Tables {
     }
     #[inline(always)]
     fn seen(&mut self, address: u64) -> &mut Seen {
-        let hash = (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - VALUE_BITS)) as usize;
-        &mut self.values[hash]
+        &mut self.values[value_slot(address)]
     }
+}
+
+#[inline(always)]
+fn value_slot(address: u64) -> usize {
+    (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - VALUE_BITS)) as usize
 }
 
 #[inline(always)]
@@ -545,11 +549,48 @@ pub struct Damaged {
     pub what: &'static str,
 }
 
+/// The tables of a reader, for one recording after the other: of those that a short one touched, only those are set back.
+pub struct ReaderTables {
+    tables: Box<Tables>,
+    sites: Vec<u16>,
+    values: Vec<u32>,
+}
+
+impl ReaderTables {
+    /// When so many places were touched, setting all of them back takes no longer.
+    const MOST: usize = 1 << 15;
+
+    /// Tables in which nothing has been seen.
+    #[allow(clippy::new_without_default, reason = "far too large to be made by accident")]
+    pub fn new() -> Self {
+        Self { tables: Tables::boxed(), sites: Vec::new(), values: Vec::new() }
+    }
+
+    /// The same, of tables that another recording was read with.
+    fn cleared(mut self) -> Self {
+        if self.sites.len() >= Self::MOST || self.values.len() >= Self::MOST {
+            return Self::new();
+        }
+        // Where threads begin.
+        self.tables.sites[0] = Site::default();
+        for slot in self.sites.drain(..) {
+            self.tables.sites[slot as usize] = Site::default();
+        }
+        for slot in self.values.drain(..) {
+            self.tables.values[slot as usize] = Seen::default();
+        }
+        self
+    }
+}
+
 /// Reads the records of a recording.
 pub struct LogReader<'a> {
     bytes: &'a [u8],
     at: usize,
     tables: Box<Tables>,
+    /// Slots of the tables that were touched, as far as they are counted.
+    touched_sites: Vec<u16>,
+    touched_values: Vec<u32>,
     /// What is known of each thread.
     trails: Vec<Trail>,
     thread: usize,
@@ -558,7 +599,16 @@ pub struct LogReader<'a> {
 impl<'a> LogReader<'a> {
     /// Reads records from `bytes`, which begin at [`RECORDS_AT`] of the file.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, tables: Tables::boxed(), trails: vec![Trail::default()], thread: 0 }
+        Self::reusing(bytes, ReaderTables::new())
+    }
+    /// The same, with the tables of an earlier reader.
+    pub fn reusing(bytes: &'a [u8], tables: ReaderTables) -> Self {
+        let ReaderTables { tables, sites: touched_sites, values: touched_values } = tables.cleared();
+        Self { bytes, at: 0, tables, touched_sites, touched_values, trails: vec![Trail::default()], thread: 0 }
+    }
+    /// Its tables, for another one.
+    pub fn into_tables(self) -> ReaderTables {
+        ReaderTables { tables: self.tables, sites: self.touched_sites, values: self.touched_values }
     }
     /// Bytes read so far.
     pub fn offset(&self) -> usize {
@@ -633,6 +683,9 @@ impl<'a> LogReader<'a> {
                 return Err("an event names an impossible site");
             }
             self.tables.sites[self.trails[self.thread].site as usize].next = slot;
+            if self.touched_sites.len() < ReaderTables::MOST {
+                self.touched_sites.push(slot);
+            }
             slot
         };
         self.trails[self.thread].site = slot;
@@ -669,9 +722,13 @@ impl<'a> LogReader<'a> {
                 3 => u64::from(u32::from_le_bytes(self.take()?)),
                 _ => u64::from_le_bytes(self.take()?),
             };
-            let seen = self.tables.seen(address);
+            let slot = value_slot(address);
+            let seen = &mut self.tables.values[slot];
             if !foretold {
                 *seen = Seen { address, value: explicit };
+                if self.touched_values.len() < ReaderTables::MOST {
+                    self.touched_values.push(slot as u32);
+                }
             }
             value = Some(seen.value);
         }

@@ -57,8 +57,23 @@ pub struct Header {
     pub lineage: u64,
     /// The thread, plus one, and the number of the event, among all, before which to stop; 0 and 0: at the goal.
     pub stop: [u64; 2],
+    /// Not 0: no run yet. The process waits for orders at this descriptor, and every run is a copy of it (inside/server.rs).
+    pub serve: u64,
     /// Reserved.
-    pub spare: [u64; 4],
+    pub spare: [u64; 3],
+}
+
+/// The first number that a fork server writes to the descriptor of its orders, before a number that is 0 if it can serve:
+/// `PORTSRV1`.
+pub const SERVES: u64 = u64::from_le_bytes(*b"PORTSRV1");
+
+/// Why a process cannot serve, as it says itself.
+#[allow(missing_docs)]
+pub mod unfit {
+    /// The system does not say where the C library keeps the number of the thread.
+    pub const NO_THREAD_NUMBER: u64 = 1;
+    /// Something asked for the number of the process already, and may keep it.
+    pub const KNOWS_ITS_NUMBER: u64 = 2;
 }
 
 /// A plan, as the command makes it.
@@ -84,6 +99,8 @@ pub struct Plan {
     pub lineage: u64,
     /// Where to stop instead: a thread, and the number of an event of its, among those of all.
     pub stop: Option<(u64, u64)>,
+    /// The descriptor at which a fork server waits for orders; 0: this is a plan of a run.
+    pub serve: u64,
 }
 
 impl Plan {
@@ -113,8 +130,9 @@ impl Plan {
             self.lineage,
             self.stop.map_or(0, |(thread, _)| thread + 1),
             self.stop.map_or(0, |(_, event)| event),
+            self.serve,
         ];
-        let padded = header.into_iter().chain(std::iter::repeat_n(0, 4));
+        let padded = header.into_iter().chain(std::iter::repeat_n(0, 3));
         let pairs = self.family.iter().chain(&self.steps).flat_map(|&(a, b)| [a, b]);
         let words = padded.chain(pairs).chain(self.goal_threads.iter().copied()).chain(answers);
         words.flat_map(u64::to_le_bytes).collect()

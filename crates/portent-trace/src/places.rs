@@ -9,6 +9,8 @@ use crate::names::{Location, Names, ObjectClass};
 use crate::objects::base_name;
 use crate::short::short_function;
 use crate::stacks::Frame;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// A place on the way to an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,18 +68,42 @@ impl Names {
     /// An event at `at`, in the calls of `stack`, by the innermost line of the user's on the way to it: that line, and the stack
     /// that says where the event itself is. Both stay as they are where the event is in the user's own code, where no call
     /// is, and where no stack fits in any more.
-    pub fn told_by_user_line(&mut self, at: LocId, stack: Option<StackId>) -> (LocId, Option<StackId>) {
-        if is_user_place(&self.location(at)) {
+    pub fn told_by_user_line(
+        &mut self,
+        at: LocId,
+        stack: Option<StackId>,
+        users: &mut UserPlaces,
+    ) -> (LocId, Option<StackId>) {
+        if users.has(at, self) {
             return (at, stack);
         }
         let calls = stack.into_iter().flat_map(|stack| self.stacks().frames(stack)).map(|frame| frame.call);
-        let line = calls.into_iter().find(|&call| is_user_place(&self.location(call)));
+        let line = calls.into_iter().find(|&call| users.has(call, self));
         let Some(line) = line else { return (at, stack) };
         let Ok(function) = self.intern(ObjectClass::Function, b"") else { return (at, stack) };
         match self.stacks_mut().intern(stack, Frame { function, call: at }) {
             Ok(inside) => (line, Some(inside)),
             Err(_) => (at, stack),
         }
+    }
+}
+
+/// Which locations are in the user's own code, as far as somebody asked: their texts are looked at once. For one table of
+/// names, in which a location stays what it is.
+#[derive(Clone, Debug, Default)]
+pub struct UserPlaces {
+    /// By their numbers in the table: not asked, no, yes.
+    known: Vec<Option<bool>>,
+}
+
+impl UserPlaces {
+    fn has(&mut self, at: LocId, names: &Names) -> bool {
+        let look = || is_user_place(&names.location(at));
+        let Some(index) = at.table_index() else { return look() };
+        if index >= self.known.len() {
+            self.known.resize(names.location_table().len(), None);
+        }
+        self.known.get_mut(index).map_or_else(look, |known| *known.get_or_insert_with(look))
     }
 }
 
@@ -106,6 +132,26 @@ impl Location<'_> {
 /// Debug information leaves out the scopes of some functions that were inlined: `add` for `bank::add(int)`, and `operator()` for
 /// `main::{lambda()#1}::operator()() const`.
 pub fn plain_function(name: &str) -> String {
+    thread_local! {
+        /// The names that were asked for: every run of a program has the same.
+        static KNOWN: RefCell<FxHashMap<String, String>> = RefCell::default();
+    }
+    /// More than programs have, of those that are asked for.
+    const MOST: usize = 1 << 14;
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(plain) = known.get(name) {
+            return plain.clone();
+        }
+        if known.len() >= MOST {
+            known.clear();
+        }
+        let plain = last_part(name);
+        known.insert(name.to_owned(), plain.clone());
+        plain
+    })
+}
+
+fn last_part(name: &str) -> String {
     let short = short_function(name);
     let last = short.rsplit("::").next().unwrap_or_default();
     let is_copy = |part: &str| matches!(part, "constprop" | "isra" | "part" | "cold" | "lto_priv" | "llvm");
@@ -248,12 +294,13 @@ mod tests {
         let call = names.intern_location_in("bank.cpp:7", "main").unwrap();
         let stack = names.stacks_mut().intern(None, Frame { function: push, call }).unwrap();
         let before = names.stack_frames(inside, Some(stack));
-        let (line, told) = names.told_by_user_line(inside, Some(stack));
+        let (line, told) = names.told_by_user_line(inside, Some(stack), &mut UserPlaces::default());
         assert_eq!(line, call);
         assert_eq!(names.stack_frames(line, told), before);
         assert_eq!(names.innermost(line, told), inside);
-        assert_eq!(names.told_by_user_line(call, None), (call, None), "it is the user's own");
-        assert_eq!(names.told_by_user_line(inside, None), (inside, None), "nobody's line led there");
+        let mut without_calls = |at| names.told_by_user_line(at, None, &mut UserPlaces::default());
+        assert_eq!(without_calls(call), (call, None), "it is the user's own");
+        assert_eq!(without_calls(inside), (inside, None), "nobody's line led there");
         assert_eq!(names.innermost(call, Some(stack)), call);
     }
     #[test]

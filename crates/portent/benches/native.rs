@@ -2,11 +2,18 @@
 //! numbers with their goals; asserts nothing about time.
 //!
 //! `cargo bench -p portent --bench native [-- NAME…]` runs the parts whose name contains a NAME: `bank`, `queue`, `matmul`,
-//! `pbzip2`, `switch`. The best of three runs counts. Times are processor time, user and system, of the program and, apart
+//! `pbzip2`, `switch`, `runs` (how many runs of a small program a second has). The best of three runs counts. Times are processor time, user and system, of the program and, apart
 //! from it, of the command that turns the recording into a trace; the slow-downs include both.
 
+use portent_explore::{Plan, Policy, Program, Run, Schedule};
+use portent_native::record::NativeProgram;
+use portent_native::run::examine;
+use portent_native::run::launch::Invocation;
+use portent_predict::Control;
+use portent_trace::FunctionBlocks;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 const REPEAT: usize = 3;
 
@@ -195,6 +202,52 @@ fn switch() -> Result<(), String> {
     Ok(())
 }
 
+/// How many times in a second a small program can be run as a check runs it: under a schedule of its own each time, its
+/// recording turned into events.
+fn runs() -> Result<(), String> {
+    const RUNS: u64 = 300;
+    let binary = build("mutex_normal.c", Kind::Recorded, "runs")?;
+    let failed = |error: portent_explore::Error| error.to_string();
+    let nature = examine::examine(&binary).map_err(failed)?;
+    let invocation = Invocation::here(binary, vec!["runs".into()]).map_err(failed)?;
+    let started = NativeProgram::new(invocation, nature);
+    let copied = started.clone().for_many_runs();
+    let limit = Duration::from_secs(10);
+    let plan = Plan { silent: true, limit: Some(limit), ..Plan::default() };
+    let first = started.run(&plan).map_err(failed)?;
+    let schedule = Schedule::default();
+    let (like, policy, schedule) = (Some(&first), Policy::Random, Some(&schedule));
+    let plans: Vec<Plan<'_>> = (0..RUNS).map(|seed| Plan { policy, seed, like, schedule, ..plan.clone() }).collect();
+    let a_second = |program: &NativeProgram, look: &dyn Fn(&Run)| {
+        let time = || {
+            let start = Instant::now();
+            let mut ran = |run: Run| {
+                look(&run);
+                true
+            };
+            program.run_each(&plans, &|| limit, &mut ran).map(|()| start.elapsed().as_secs_f64()).map_err(failed)
+        };
+        let times = (0..REPEAT).map(|_| time()).collect::<Result<Vec<_>, _>>()?;
+        Ok::<_, String>(RUNS as f64 / times.into_iter().fold(f64::INFINITY, f64::min))
+    };
+    let nothing = |_: &Run| ();
+    let predicted = |run: &Run| {
+        if let Ok(trace) = run.trace(FunctionBlocks::BelowRoots) {
+            drop(portent_predict::predict(&trace, &portent_predict::Options::default(), &Control::default()));
+        }
+    };
+    let [one_by_one, by_server] = [a_second(&started, &nothing)?, a_second(&copied, &nothing)?];
+    let with_prediction = a_second(&copied, &predicted)?;
+    if let Some(why) = copied.server.as_ref().and_then(|server| server.unused()) {
+        return Err(format!("the program has no fork server: {why}"));
+    }
+    println!(
+        "runs     {by_server:.0} runs per second by the fork server (goal ≥ 500), {one_by_one:.0} where each is started, {with_prediction:.0} with prediction of every run (goal ≥ 100); {} events",
+        first.events.len()
+    );
+    Ok(())
+}
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let run = |name: &str, part: &dyn Fn() -> Result<(), String>| {
@@ -214,5 +267,6 @@ fn main() {
     run("matmul", &|| program("matmul", "bench_matmul.c", &["300"], "≤ 3"));
     run("pbzip2", &pbzip2);
     run("switch", &switch);
+    run("runs", &runs);
     println!("goal for bytes per event: ≤ 8");
 }

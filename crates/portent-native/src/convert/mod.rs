@@ -48,13 +48,14 @@ use locals::Calls;
 use memory::Memory;
 use oddities::Oddity;
 use pages::{KnownVariable, Seen};
-use portent_runtime::log::{CallFrame, LogEvent, Record, note, op};
+use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, note, op};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
     SYSTEM_CALLS, StackId, ThreadId, TraceError, WriteOrder, is_user_place,
 };
 use sites::{OpenCall, Sites};
+use std::cell::Cell;
 use std::path::Path;
 use survey::{Survey, numbers};
 use sync::Sync;
@@ -75,6 +76,11 @@ pub struct Converted {
     pub misdeeds: Misdeeds,
 }
 
+thread_local! {
+    /// What recordings are read with: large, and nearly empty after a short one.
+    static TABLES: Cell<Option<ReaderTables>> = const { Cell::new(None) };
+}
+
 /// Writes the events of a recording to `sink`, which the caller finishes. Paths are told relative to `directory`.
 pub fn convert(
     file: &LogFile,
@@ -86,7 +92,7 @@ pub fn convert(
     let total = Some(survey.bytes);
     let mut converter = Converter::new(survey, directory)?;
     converter.benign = Benign::of(file, &converter.survey);
-    let mut reader = file.reader();
+    let mut reader = file.reader(TABLES.take().unwrap_or_else(ReaderTables::new));
     let mut batch = InputBatch::default();
     let (mut index, mut thread) = (0, None);
     // The address that the last event wrote.
@@ -134,6 +140,7 @@ pub fn convert(
             }
         }
     }
+    TABLES.set(Some(reader.into_tables()));
     sink.write(&converter.names, &batch)?;
     // Damage inside an event is seen only now.
     converter.survey.events = index;
@@ -187,7 +194,7 @@ impl Converter {
         let threads = survey.threads.len();
         let frames = vec![Vec::new(); threads];
         let (positions, faults) = (vec![0; survey.threads.len()], Faults::default());
-        let (sites, sync, oddities) = (Sites::new(), Sync::default(), Oddities::default());
+        let (sites, sync, oddities) = (Sites::new(survey.events), Sync::default(), Oddities::default());
         Ok(Converter {
             survey,
             names,

@@ -6,10 +6,11 @@
 use super::memory::Memory;
 use crate::symbols::{Inlined, SourcePlace, Symbols};
 use portent_runtime::log::CallFrame;
-use portent_trace::{Frame, LocId, Names, ObjectClass, Problem, StackId};
+use portent_trace::{Frame, LocId, Names, ObjectClass, Problem, StackId, UserPlaces};
 use rustc_hash::FxHashMap;
 
-const RECENT: usize = 1 << 12;
+/// Places that are kept at hand, at most and at least: as many as there are events, if that is between.
+const RECENT: std::ops::RangeInclusive<u64> = 1 << 8..=1 << 12;
 
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug)]
@@ -53,21 +54,29 @@ struct Site {
 /// What is known about program counters.
 pub(super) struct Sites {
     /// Those met last; a program counter is never zero.
-    recent: Box<[Recent; RECENT]>,
+    recent: Box<[Recent]>,
     known: FxHashMap<u64, Site>,
+    users: UserPlaces,
     /// Allocation sites; none for places in libraries.
     allocations: FxHashMap<u64, Option<u32>>,
 }
 
 impl Sites {
-    pub(super) fn new() -> Sites {
+    /// For a recording of so many events.
+    pub(super) fn new(events: u64) -> Sites {
         let nothing = Recent { pc: 0, within: None, location: LocId::from_bits(0), stack: None, event: None };
-        Sites { recent: Box::new([nothing; RECENT]), known: FxHashMap::default(), allocations: FxHashMap::default() }
+        let count = events.clamp(*RECENT.start(), *RECENT.end()).next_power_of_two();
+        Sites {
+            recent: vec![nothing; count as usize].into(),
+            known: FxHashMap::default(),
+            users: UserPlaces::default(),
+            allocations: FxHashMap::default(),
+        }
     }
 
     /// Other code is at some addresses now.
     pub(super) fn forget(&mut self) {
-        *self = Sites::new();
+        *self = Sites::new(self.recent.len() as u64);
     }
 
     /// The location of a call that returns to `pc`, and the stack there, where `innermost` is the last call that has not
@@ -81,8 +90,8 @@ impl Sites {
         symbols: &Symbols,
         names: &mut Names,
     ) -> Result<(LocId, Option<StackId>), Problem> {
-        let known = self.recent(pc, innermost, room, symbols, names)?;
-        Ok((known.location, known.stack))
+        let slot = self.recent(pc, innermost, room, symbols, names)?;
+        Ok((self.recent[slot].location, self.recent[slot].stack))
     }
 
     /// The line that an event at `pc` belongs to, and its stack: for what happens in a library, the innermost line of the user's
@@ -96,10 +105,13 @@ impl Sites {
         symbols: &Symbols,
         names: &mut Names,
     ) -> Result<(LocId, Option<StackId>), Problem> {
-        let known = self.recent(pc, innermost, room, symbols, names)?;
-        Ok(*known.event.get_or_insert_with(|| names.told_by_user_line(known.location, known.stack)))
+        let slot = self.recent(pc, innermost, room, symbols, names)?;
+        let Sites { recent, users, .. } = self;
+        let known = &mut recent[slot];
+        Ok(*known.event.get_or_insert_with(|| names.told_by_user_line(known.location, known.stack, users)))
     }
 
+    /// Where among the places at hand it is.
     #[inline]
     fn recent(
         &mut self,
@@ -108,16 +120,16 @@ impl Sites {
         room: u64,
         symbols: &Symbols,
         names: &mut Names,
-    ) -> Result<&mut Recent, Problem> {
+    ) -> Result<usize, Problem> {
         let within = innermost.and_then(|call| call.stack);
         let mixed = pc ^ within.map_or(0, |stack| (stack.index() as u64 + 1) << 32);
-        let slot = (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % RECENT;
+        let slot = (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize & (self.recent.len() - 1);
         let known = &self.recent[slot];
         if known.pc != pc || known.within != within || pc == 0 {
             let (location, stack) = self.look_up(pc, innermost, room, symbols, names)?;
             self.recent[slot] = Recent { pc, within, location, stack, event: None };
         }
-        Ok(&mut self.recent[slot])
+        Ok(slot)
     }
 
     #[cold]

@@ -8,6 +8,7 @@ use crate::run::examine::{self, Nature};
 use crate::run::launch::{self, Ended, Invocation};
 use crate::run::log_file::LogFile;
 use crate::run::output::Streams;
+use crate::run::server::ForkServer;
 use crate::symbols;
 use portent_explore::{
     self as explore, End, EventSink, NotFollowed, Outcome, Output, Plan, Policy, Program, Run, ScheduleGoal,
@@ -19,7 +20,7 @@ use portent_trace::format::TraceSink;
 use portent_trace::{InputOp, Progress};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// A program that can be run under the runtime.
@@ -33,6 +34,8 @@ pub struct NativeProgram {
     pub trap: bool,
     /// Stop before this event instead: its thread, and its number among the events of all.
     pub stop: Option<(u32, u32)>,
+    /// What makes runs that are like an earlier one and whose output is not shown; without it, each is started.
+    pub server: Option<Arc<ForkServer>>,
 }
 
 /// A run that is over, and not yet a trace.
@@ -42,8 +45,6 @@ pub struct Finished<'a> {
     streams: Streams,
     /// How it ended.
     pub ended: Ended,
-    /// What it left. Gone with the session, when this is dropped.
-    pub log: LogFile,
 }
 
 /// A run that has become a trace.
@@ -57,7 +58,12 @@ pub struct Recorded {
 impl NativeProgram {
     /// A program, examined.
     pub fn new(invocation: Invocation, nature: Nature) -> NativeProgram {
-        NativeProgram { invocation, nature, trap: false, stop: None }
+        NativeProgram { invocation, nature, trap: false, stop: None, server: None }
+    }
+
+    /// The same, for many runs: those that are like an earlier one are made by a fork server, where there can be one.
+    pub fn for_many_runs(self) -> NativeProgram {
+        NativeProgram { server: Some(Arc::default()), ..self }
     }
 
     /// Runs it as the plan says, until it ends. Its output goes where Portent's own goes.
@@ -85,9 +91,11 @@ impl NativeProgram {
         streams: Streams,
     ) -> Result<Finished<'_>, Error> {
         let low = self.plan(plan, recorded);
-        let ended = launch::run(&self.invocation, &low, streams, plan.limit, self.processes(plan))?;
-        let log = LogFile::open(&ended.log())?;
-        if !log.is_claimed() {
+        let ended = match self.copied(plan, &low, streams)? {
+            Some(ended) => ended,
+            None => launch::run(&self.invocation, &low, streams, plan.limit, self.processes(plan))?,
+        };
+        if !ended.log.is_claimed() {
             let program = &self.invocation.program;
             if plan.like.is_none() {
                 return Err(examine::not_instrumented(program, self.nature));
@@ -95,7 +103,17 @@ impl NativeProgram {
             let help = "is the program still built with `portent cc`, or with -fsanitize=thread?";
             return Err(Error::refused(format!("{}: did not run under Portent", program.display()), help));
         }
-        Ok(Finished { invocation: &self.invocation, plan: low, streams, ended, log })
+        Ok(Finished { invocation: &self.invocation, plan: low, streams, ended })
+    }
+
+    /// The run of a fork server, if there can be one for it.
+    fn copied(&self, plan: &Plan<'_>, low: &plan::Plan, streams: Streams) -> Result<Option<Ended>, Error> {
+        match &self.server {
+            Some(server) if plan.like.is_some() && streams == (Streams::Kept { shown: false }) => {
+                launch::run_copy(server, &self.invocation, low, plan.limit)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Where other processes leave their recordings: once, when nothing is known yet.
@@ -193,7 +211,7 @@ impl Finished<'_> {
 
     /// Writes the events to a sink, which the caller finishes.
     pub fn write(&self, sink: &mut dyn TraceSink, progress: impl FnMut(Progress)) -> Result<Recorded, Error> {
-        let converted = convert::convert(&self.log, &self.invocation.directory, sink, progress)?;
+        let converted = convert::convert(&self.ended.log, &self.invocation.directory, sink, progress)?;
         let end = if self.invocation.lineage == 0 { self.ended.end() } else { end_of(&converted) };
         let recording = Recording::new(self.invocation, self.streams, &self.plan, end, &converted);
         Ok(Recorded { converted, recording })

@@ -54,6 +54,23 @@ pub(super) fn hand_down(command: &mut Command, wanted: &[RawFd]) -> io::Result<(
     Ok(())
 }
 
+/// Lets a program inherit a descriptor under this number.
+pub(super) fn hand_over(command: &mut Command, what: OwnedFd, number: RawFd) {
+    let put = move || {
+        #[allow(unsafe_code)]
+        // SAFETY: between fork and exec nobody else uses the number; what may lie there is closed by exec anyway.
+        let there = unsafe { nix::unistd::dup2_raw(&what, number)? };
+        // It stays open for the program.
+        let _ = there.into_raw_fd();
+        Ok(())
+    };
+    #[allow(unsafe_code)]
+    // SAFETY: between fork and exec it only calls dup2, which may be called there.
+    unsafe {
+        command.pre_exec(put);
+    }
+}
+
 fn is_handed_down(number: RawFd) -> bool {
     fcntl(borrowed(number), F_GETFD).is_ok_and(|flags| !FdFlag::from_bits_truncate(flags).contains(FdFlag::FD_CLOEXEC))
 }

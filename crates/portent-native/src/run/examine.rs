@@ -1,7 +1,7 @@
 //! A look at a program before it is started: can it be recorded, and if not, why not and what to do.
 
 use crate::Error;
-use crate::files::Kept;
+use crate::files::{FileState, Kept};
 use object::elf;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
@@ -159,4 +159,21 @@ fn read_build_id(path: &Path) -> Option<String> {
     let file = object::File::parse(&*bytes).ok()?;
     let id = file.build_id().ok()??;
     Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Which build of a program a file is, as far as that can be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Build {
+    id: Option<String>,
+    size: u64,
+    /// Where the linker left no id.
+    file: Option<FileState>,
+}
+
+impl Build {
+    /// The build that a file is now; `None` if it is gone.
+    pub fn of(path: &Path) -> Option<Build> {
+        let (file, id) = (FileState::of(path)?, build_id(path));
+        Some(Build { size: file.size(), file: id.is_none().then_some(file), id })
+    }
 }

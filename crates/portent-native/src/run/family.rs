@@ -178,26 +178,42 @@ fn alive(session: &Path) -> Vec<Pid> {
     numbers.filter(of_session).map(Pid::from_raw).collect()
 }
 
-/// Waits until no process of a session is left, but not longer than so; then ends those that are. Their numbers.
-pub(super) fn wait_for_rest(session: &Path, patience: Duration) -> Vec<u64> {
+/// Ends the processes of a session at once. Their numbers.
+pub(super) fn end_now(session: &Path) -> Vec<Pid> {
+    let there = alive(session);
+    for pid in &there {
+        // It was of this session a moment ago.
+        let _ = signal::kill(*pid, Signal::SIGKILL);
+    }
+    there
+}
+
+/// Waits until no process of a session is left but its fork server, but not longer than so; then ends those that are. Their
+/// numbers.
+pub(super) fn wait_for_rest(session: &Path, server: Option<Pid>, patience: Duration) -> Vec<u64> {
     let deadline = Instant::now() + patience;
     let mut pause = Duration::from_millis(1);
-    let mut left = alive(session);
+    let alive = || {
+        let mut all = alive(session);
+        all.retain(|pid| Some(*pid) != server);
+        all
+    };
+    let mut left = alive();
     while !left.is_empty() && Instant::now() < deadline {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
-        left = alive(session);
+        left = alive();
     }
     for (signal, time) in [(Signal::SIGTERM, 200), (Signal::SIGKILL, 1000)] {
         let deadline = Instant::now() + Duration::from_millis(time);
-        let mut there = alive(session);
+        let mut there = alive();
         for pid in &there {
             // It was of this session a moment ago.
             let _ = signal::kill(*pid, signal);
         }
         while !there.is_empty() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
-            there = alive(session);
+            there = alive();
         }
     }
     left.iter().map(|pid| pid.as_raw() as u64).collect()

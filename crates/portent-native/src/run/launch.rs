@@ -4,30 +4,26 @@
 //! sees the same addresses, programs run without address randomisation, and Portent's own part of the environment always
 //! has the same size.
 
+use super::follow::{Process, with_signals};
+use super::log_file::LogFile;
 use super::output::{Files, Streams};
-use super::{descriptors, family, library, log_file};
+use super::server::{Copied, ForkServer};
+use super::session::Session;
+use super::{descriptors, family, library};
 use crate::Error;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::personality::{self, Persona};
 use nix::sys::signal::{self, Signal};
-use nix::unistd::Pid;
 use portent_explore::{End, Output};
 use portent_runtime::plan::Plan;
 use portent_trace::TraceError;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::backend::SignalDelivery;
-use signal_hook::iterator::exfiltrator::SignalOnly;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::fd::{AsFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::RawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// What to run, with what, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +68,11 @@ pub struct Ended {
     pub output: Output,
     /// Processes that were still there after it and had to be ended.
     pub stopped: Vec<u64>,
-    session: TempDir,
+    /// What it recorded.
+    pub log: LogFile,
+    // Behind the recording, which lies in it.
+    #[allow(dead_code, reason = "it goes when it is dropped")]
+    session: Session,
 }
 
 impl Ended {
@@ -82,11 +82,6 @@ impl Ended {
             (Some(status), _) => End::Status(status),
             (None, signal) => End::Signal(signal.unwrap_or(0)),
         }
-    }
-
-    /// Where the recording is. It is gone when the outcome is.
-    pub fn log(&self) -> PathBuf {
-        self.session.path().join("log")
     }
 }
 
@@ -118,17 +113,7 @@ impl Invocation {
         })
     }
 
-    /// A directory for the session, on the file system where the recorded run had its own: where a mapping of the
-    /// recording goes depends on that.
-    fn session(&self) -> Result<TempDir, Error> {
-        let make = |place: &Path| tempfile::Builder::new().prefix("portent-").rand_bytes(8).tempdir_in(place);
-        let recorded = self.environment.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
-        let recorded = recorded.map_or_else(|| PathBuf::from("/tmp"), |(_, value)| PathBuf::from(value));
-        let here = std::env::temp_dir();
-        make(&recorded).or_else(|_| make(&here)).map_err(|error| io(error, &here))
-    }
-
-    fn command(&self, session: &Path, libraries: &Path) -> Result<Command, Error> {
+    pub(super) fn command(&self, session: &Path, libraries: &Path) -> Result<Command, Error> {
         let mut command = match self.wrapper.split_first() {
             Some((wrapper, rest)) => {
                 let mut command = Command::new(wrapper);
@@ -171,7 +156,7 @@ pub(super) fn stretched(path: &Path, length: usize) -> OsString {
     longer
 }
 
-fn io(error: std::io::Error, path: &Path) -> Error {
+pub(super) fn io(error: std::io::Error, path: &Path) -> Error {
     Error::Trace(TraceError::whole(error).in_input(&path.display().to_string()))
 }
 
@@ -192,14 +177,8 @@ pub fn run(
     processes: Option<&Path>,
 ) -> Result<Ended, Error> {
     let libraries = library::directory()?;
-    let session = invocation.session()?;
-    let log = session.path().join("log");
-    match invocation.drives {
-        true => log_file::create_taken(&log)?,
-        false => log_file::create(&log)?,
-    }
-    let plan_path = session.path().join("plan");
-    std::fs::write(&plan_path, plan.to_bytes()).map_err(|error| io(error, &plan_path))?;
+    let session = Session::new(invocation)?;
+    session.begin(plan, invocation.drives)?;
     if let Some(processes) = processes {
         let link = session.path().join("processes");
         std::os::unix::fs::symlink(processes, &link).map_err(|error| io(error, &link))?;
@@ -209,18 +188,20 @@ pub fn run(
     let mut files = match streams {
         Streams::Inherited => None,
         Streams::Kept { shown } => {
-            let files = Files::connect(session.path(), &mut command, shown.then_some(invocation.aside));
-            Some(files.map_err(in_session)?)
+            let files = Files::new(session.path(), shown.then_some(invocation.aside)).map_err(in_session)?;
+            files.connect(&mut command).map_err(in_session)?;
+            Some(files)
         }
     };
     let started = Instant::now();
     let (status, randomised, timed_out) = with_signals(|signals| {
         let (child, randomised) = start(&mut command)?;
-        let (status, timed_out) =
-            signals.follow(child, limit, files.as_mut()).map_err(|error| io(error, &invocation.program))?;
+        let (status, timed_out) = signals
+            .follow(Process::Started(child), limit, files.as_mut())
+            .map_err(|error| io(error, &invocation.program))?;
         Ok((status, randomised, timed_out))
     })?;
-    let others = |patience| family::wait_for_rest(session.path(), patience);
+    let others = |patience| family::wait_for_rest(session.path(), None, patience);
     let (stopped, timed_out) = if plan.lineage != 0 {
         // The child may well outlive the program that forked it.
         let left = limit.map_or(Duration::MAX / 4, |limit| limit.saturating_sub(started.elapsed()));
@@ -229,14 +210,44 @@ pub fn run(
         (stopped, timed_out)
     } else if processes.is_some() {
         (others(GRACE), timed_out)
-    } else if log_file::LogFile::open(&log)?.header().children > 0 {
+    } else if LogFile::open(&session.log())?.header().children > 0 {
         (others(SHORT_GRACE), timed_out)
     } else {
         (Vec::new(), timed_out)
     };
     let elapsed = started.elapsed();
     let output = files.map(Files::finish).transpose().map_err(in_session)?.unwrap_or_default();
-    Ok(Ended { status, elapsed, randomised, timed_out, output, stopped, session })
+    let log = LogFile::open(&session.log())?;
+    Ok(Ended { status, elapsed, randomised, timed_out, output, stopped, log, session })
+}
+
+/// The same, with output that is not shown, as a copy that a fork server makes; `None` if that cannot be.
+pub fn run_copy(
+    server: &ForkServer,
+    invocation: &Invocation,
+    plan: &Plan,
+    limit: Option<Duration>,
+) -> Result<Option<Ended>, Error> {
+    let Some(mut session) = server.session(invocation, plan, limit) else { return Ok(None) };
+    session.begin(plan, false)?;
+    let mut files = Files::new(session.path(), None).map_err(|error| io(error, session.path()))?;
+    let started = Instant::now();
+    let followed = with_signals(|signals| {
+        let Some(Copied { process, randomised }) = server.start(&session, &files) else { return Ok(None) };
+        let (status, timed_out) =
+            signals.follow(process, limit, Some(&mut files)).map_err(|error| io(error, &invocation.program))?;
+        Ok(Some((status, randomised, timed_out)))
+    })?;
+    let Some((status, randomised, timed_out)) = followed else { return Ok(None) };
+    let log = LogFile::open(&session.log())?;
+    let mut stopped = Vec::new();
+    if log.header().children > 0 {
+        session.spoil();
+        stopped = server.wait_for_rest(SHORT_GRACE);
+    }
+    let elapsed = started.elapsed();
+    let output = files.finish().map_err(|error| io(error, session.path()))?;
+    Ok(Some(Ended { status, elapsed, randomised, timed_out, output, stopped, log, session }))
 }
 
 /// Runs a program for what it starts: every process with the runtime leaves its recording in the invocation's directory for
@@ -247,7 +258,7 @@ pub fn drive(invocation: &Invocation, streams: Streams, limit: Option<Duration>)
 }
 
 /// Starts the program without address randomisation; whether the system refused that.
-fn start(command: &mut Command) -> Result<(Child, bool), Error> {
+pub(super) fn start(command: &mut Command) -> Result<(Child, bool), Error> {
     // What a thread sets for itself, the processes it starts inherit; nothing else here is touched by it.
     let before = personality::get();
     let refused = match before {
@@ -274,88 +285,6 @@ fn start(command: &mut Command) -> Result<(Child, bool), Error> {
     let path = "/proc/sys/kernel/randomize_va_space";
     let stays = || std::fs::read_to_string(path).is_ok_and(|text| text.trim() == "0");
     Ok((child, refused && !stays()))
-}
-
-/// Signals to this process while a program runs: those that are the program's, and the one that says that it has ended.
-struct Forwarding {
-    signals: SignalDelivery<UnixStream, SignalOnly>,
-}
-
-/// Does something while signals that would end this process are caught.
-fn with_signals<T>(work: impl FnOnce(&mut Forwarding) -> Result<T, Error>) -> Result<T, Error> {
-    let listen = || {
-        let (read, write) = UnixStream::pair()?;
-        SignalDelivery::with_pipe(read, write, SignalOnly, [SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT])
-    };
-    let signals = listen().map_err(|error| Error::Trace(TraceError::whole(error).in_input("signals")))?;
-    work(&mut Forwarding { signals })
-}
-
-/// How long to wait, at most, for the system to say that the program has ended before looking: should this process have
-/// been started with that signal blocked, nobody says so.
-const PATIENCE: Duration = Duration::from_millis(100);
-
-impl Forwarding {
-    /// Waits for the program, passes signals on to it and shows what it writes meanwhile; whether it had to be stopped after
-    /// `limit`.
-    fn follow(
-        &mut self,
-        mut child: Child,
-        limit: Option<Duration>,
-        mut files: Option<&mut Files>,
-    ) -> std::io::Result<(ExitStatus, bool)> {
-        let pid = Pid::from_raw(child.id() as i32);
-        // A limit that no clock reaches is none.
-        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-        // What is written at once is shown soon; what is written for long, in larger pieces.
-        let mut pause = Duration::from_millis(1);
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok((status, false));
-            }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                child.kill()?;
-                return Ok((child.wait()?, true));
-            }
-            let mut patience = left.unwrap_or(PATIENCE).min(PATIENCE);
-            if let Some(files) = &mut files {
-                files.keep_up();
-                patience = patience.min(pause);
-                pause = (pause * 2).min(Duration::from_millis(10));
-            }
-            self.wait(patience)?;
-            self.forward(pid);
-        }
-    }
-
-    /// Waits until a signal comes, but not longer than so.
-    fn wait(&self, patience: Duration) -> std::io::Result<()> {
-        let milliseconds = u16::try_from(patience.as_millis()).unwrap_or(u16::MAX).max(1);
-        let mut told = [PollFd::new(self.signals.get_read().as_fd(), PollFlags::POLLIN)];
-        match poll(&mut told, PollTimeout::from(milliseconds)) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Passes on the signals that came.
-    fn forward(&mut self, pid: Pid) {
-        for number in self.signals.pending().filter(|number| *number != SIGCHLD) {
-            // The terminal sends its signals to everybody who is in the foreground, the program included.
-            let is_everybodys = number != SIGTERM && in_foreground();
-            if let (false, Ok(signal)) = (is_everybodys, Signal::try_from(number)) {
-                // The program has not been waited for, so the number is still its own.
-                let _ = signal::kill(pid, signal);
-            }
-        }
-    }
-}
-
-/// Whether this process and what it starts are what the terminal's keys reach.
-fn in_foreground() -> bool {
-    let Ok(terminal) = File::open("/dev/tty") else { return false };
-    nix::unistd::tcgetpgrp(&terminal).is_ok_and(|group| group == nix::unistd::getpgrp())
 }
 
 /// Ends this process by the signal that ended the program. Returns if that does not work.

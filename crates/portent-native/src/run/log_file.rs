@@ -1,6 +1,6 @@
 //! The recording of a run as a file: mapped, so that its length does not matter.
 
-use portent_runtime::log::{Header, LogReader, LogScanner, MAGIC, RECORDS_AT, state};
+use portent_runtime::log::{Header, LogReader, LogScanner, MAGIC, RECORDS_AT, ReaderTables, state};
 use portent_trace::TraceError;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Seek, SeekFrom, Write};
@@ -15,7 +15,7 @@ pub struct LogFile {
 /// Makes an empty recording for a program to claim.
 pub fn create(path: &Path) -> Result<(), TraceError> {
     let make = || {
-        let mut file = File::create_new(path)?;
+        let mut file = File::create(path)?;
         file.write_all(&MAGIC)?;
         file.set_len(RECORDS_AT as u64)?;
         file.seek(SeekFrom::Start(0))
@@ -66,9 +66,9 @@ impl LogFile {
     pub fn scanner(&self) -> LogScanner<'_> {
         LogScanner::new(&self.bytes[RECORDS_AT..])
     }
-    /// Reads its records, from the first.
-    pub fn reader(&self) -> LogReader<'_> {
-        LogReader::new(&self.bytes[RECORDS_AT..])
+    /// Reads its records, from the first, with the tables of an earlier reader.
+    pub fn reader(&self, tables: ReaderTables) -> LogReader<'_> {
+        LogReader::reusing(&self.bytes[RECORDS_AT..], tables)
     }
 }
 

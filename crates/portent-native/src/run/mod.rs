@@ -7,9 +7,15 @@ pub mod examine;
 #[cfg(target_os = "linux")]
 pub mod family;
 #[cfg(target_os = "linux")]
+mod follow;
+#[cfg(target_os = "linux")]
 pub mod launch;
 pub mod library;
 #[cfg(target_os = "linux")]
 pub mod log_file;
 #[cfg(target_os = "linux")]
 pub mod output;
+#[cfg(target_os = "linux")]
+pub mod server;
+#[cfg(target_os = "linux")]
+mod session;

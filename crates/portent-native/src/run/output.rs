@@ -57,14 +57,29 @@ struct Stream {
 }
 
 impl Files {
-    /// New files in a session's directory, as the standard output and standard error of a program. `shown`: whether they are
-    /// shown, and if so, whether both on standard error.
-    pub(super) fn connect(session: &Path, command: &mut Command, shown: Option<bool>) -> io::Result<Files> {
+    /// Empty files in a session's directory. `shown`: whether they are shown, and if so, whether both on standard error.
+    pub(super) fn new(session: &Path, shown: Option<bool>) -> io::Result<Files> {
         let (stdout, stderr) = (Stream::new(&session.join("stdout"))?, Stream::new(&session.join("stderr"))?);
-        command.stdout(stdout.for_program()?).stderr(stderr.for_program()?);
         // What Portent itself has printed comes first. Should nobody read it, nobody misses it.
         let _ = io::stdout().flush();
         Ok(Files { stdout, stderr, shown })
+    }
+
+    /// Makes them the standard output and standard error of a program.
+    pub(super) fn connect(&self, command: &mut Command) -> io::Result<()> {
+        let [stdout, stderr] = self.for_program();
+        command.stdout(Stdio::from(stdout.try_clone()?)).stderr(Stdio::from(stderr.try_clone()?));
+        Ok(())
+    }
+
+    /// What is to be the standard output and the standard error of a program.
+    pub(super) fn for_program(&self) -> [&File; 2] {
+        [&self.stdout.file, &self.stderr.file]
+    }
+
+    /// Whether nothing was written to them.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.stdout.length() == 0 && self.stderr.length() == 0
     }
 
     /// Shows what has been written meanwhile, as far as that does not block. A stream that fails is let be: the program
@@ -93,12 +108,12 @@ impl Files {
 impl Stream {
     fn new(path: &Path) -> io::Result<Stream> {
         // Appended to, as by several processes that have the same terminal.
-        let file = File::options().read(true).append(true).create_new(true).open(path)?;
+        let file = File::options().read(true).append(true).create(true).open(path)?;
+        if file.metadata()?.len() > 0 {
+            // Of an earlier run.
+            file.set_len(0)?;
+        }
         Ok(Stream { file, shown: 0, returned: 0, unwanted: false })
-    }
-
-    fn for_program(&self) -> io::Result<Stdio> {
-        self.file.try_clone().map(Stdio::from)
     }
 
     fn length(&self) -> u64 {

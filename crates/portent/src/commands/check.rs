@@ -14,7 +14,7 @@ use crate::runs::Home;
 use crate::terminal;
 use portent_explore::{Exploration, Options, Properties, Stop};
 use portent_native::record::NativeProgram;
-use portent_native::run::examine::{self, Nature};
+use portent_native::run::examine::{self, Build, Nature};
 use portent_native::run::launch::Invocation;
 use portent_report::{Explored, Report, Settings};
 use std::time::{Duration, Instant};
@@ -30,6 +30,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let mut program = program(args)?;
     let tree = Tree::new()?;
     program.invocation.processes = Some(tree.path().to_owned());
+    let build = Build::of(&program.invocation.program);
     let home = match &args.output {
         Some(path) => Home::named(path),
         None => Home::next(&program.invocation.program)?,
@@ -48,6 +49,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let checking = tree::Checking { tree: &tree, program: &program, name: &words, home: &home, options: &again };
     explorations.extend(checking.all(&mut report, started, args.search.budget.is_some())?);
     home.tidy();
+    if Build::of(&program.invocation.program) != build {
+        let name = program.invocation.program.display();
+        let text = format!("{name} was built anew while it was checked: what is told may be of either build");
+        terminal::message("warning", &text);
+        terminal::message("help", "check it again");
+    }
+    if let Some(why) = program.server.as_ref().and_then(|server| server.unused()).filter(|_| args.report.verbose) {
+        terminal::message("note", &format!("runs took longer than they have to, each was started: {why}"));
+    }
     filters.apply(&mut report);
     report.seconds = Some(started.elapsed().as_secs_f64());
     args.report.write(&report)?;
@@ -118,5 +128,5 @@ fn program(args: &CheckArgs) -> Result<NativeProgram, Failure> {
             Some(found.map_err(|error| Failure::usage(format!("{}: {error}", input.display()), help))?)
         }
     };
-    Ok(NativeProgram::new(invocation, nature))
+    Ok(NativeProgram::new(invocation, nature).for_many_runs())
 }

@@ -154,7 +154,7 @@ fn checked(binary: &str, check: &Check) -> Result<(Report, bool), Failure> {
     let nature = examine::examine(&path)?;
     let mut invocation = Invocation::here(path, vec![binary.into()])?;
     invocation.silent = true;
-    let program = NativeProgram::new(invocation, nature);
+    let program = NativeProgram::new(invocation, nature).for_many_runs();
     let spec = matches!(check, Check::Spec(_)).then_some(SPEC);
     let mut options =
         Options { properties: spec.map(|spec| Properties::read(Path::new(spec))).transpose()?, ..Options::default() };

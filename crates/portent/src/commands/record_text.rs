@@ -20,7 +20,7 @@ pub(super) struct Summary<'a> {
 
 /// Messages, each with its label: what was recorded, what happened, what is missing.
 pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'static str, String)> {
-    let Summary { output, finished: Finished { ended, log, .. }, converted } = *summary;
+    let Summary { output, finished: Finished { ended, .. }, converted } = *summary;
     let survey = &converted.survey;
     let mut lines = vec![(
         "recorded",
@@ -29,7 +29,7 @@ pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'stati
             output.display(),
             counted(survey.events, "event"),
             counted(survey.threads.len() as u64, "thread"),
-            switches(log.header().switches),
+            switches(ended.log.header().switches),
             size(output, survey.events),
             ended.elapsed.as_secs_f64(),
             converting.as_secs_f64(),
@@ -49,8 +49,8 @@ pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'stati
         lines.push(("warning", "the disk was full: what the program did after that is not in the trace".into()));
         lines.push(("help", "recordings are made in TMPDIR: set it to a directory with more room".into()));
     }
-    if log.header().unrecorded > 0 {
-        let events = counted(log.header().unrecorded.into(), "event");
+    if ended.log.header().unrecorded > 0 {
+        let events = counted(ended.log.header().unrecorded.into(), "event");
         lines.push(("warning", format!("{events} are missing: their place in the trace is not known")));
     }
     if ended.randomised {

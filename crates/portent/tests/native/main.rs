@@ -7,6 +7,7 @@ mod cc;
 mod check;
 mod demo;
 mod forced;
+mod forkserver;
 mod gdb;
 mod identity;
 mod order;
