@@ -38,7 +38,7 @@ pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::{Module, OwnLine, Symbols};
+use crate::symbols::{Meaning, Module, OwnLine, Symbols};
 use areas::Area;
 use benign::Benign;
 use context::EventContext;
@@ -274,7 +274,7 @@ impl Converter {
             }
         };
         let pages = &mut self.memory.pages;
-        let KnownVariable { variable, overruns, signed, on_stack } = known;
+        let KnownVariable { variable, overruns, meaning, on_stack } = known;
         let is_read = event.op < op::WRITE;
         if overruns {
             // Part of it lies in somebody else's memory, where the trace does not show it.
@@ -301,7 +301,7 @@ impl Converter {
             None => pages.write_unknown(address, size.into()),
         }
         let told = told.map(|value| {
-            let unused = if signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
+            let unused = if meaning == Meaning::Signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
             ((value << unused) as i64) >> unused
         });
         Ok((op, variable, told))
