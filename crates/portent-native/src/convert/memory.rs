@@ -168,18 +168,18 @@ impl Memory {
                     _ => None,
                 };
                 let (variable, meaning) = match (&datum, area.owner) {
-                    (Some(datum), _) => (names.intern_memory(datum.name(), range, address)?, datum.meaning),
+                    (Some(datum), _) => (names.intern_memory(datum.name(), range)?, datum.meaning),
                     (None, Owner::Local { thread, local }) => {
                         let part = self.locals.part(local, start, u64::from(len));
                         let name = self.locals.name(thread, local, &part);
-                        (names.intern_memory(name, range, address)?, part.meaning)
+                        (names.intern_memory(name, range)?, part.meaning)
                     }
                     (None, Owner::Allocation { made, instance, call }) => {
                         let site = self.location(made.site, names)?;
                         let ty = self.heap_type(call, area.limit - area.base, symbols);
                         let part = ty.part(start, u64::from(len));
                         let name = heap_name(ty, site, instance, &part);
-                        (names.intern_memory(name, range, address)?, part.meaning)
+                        (names.intern_memory(name, range)?, part.meaning)
                     }
                     (None, _) => {
                         let descriptor = descriptor(address);
@@ -190,7 +190,7 @@ impl Memory {
                             }
                             None => self.name(address, area),
                         };
-                        (names.intern_memory(name, range, address)?, Meaning::Bits)
+                        (names.intern_memory(name, range)?, Meaning::Bits)
                     }
                 };
                 self.variables.insert(range, (variable, meaning));

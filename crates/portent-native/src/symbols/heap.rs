@@ -81,12 +81,15 @@ enum Count {
     AsFits,
 }
 
+/// What a promise, a packaged task or an asynchronous call shares with its future.
+const FUTURE: &str = "std::future's state";
+
 /// What an allocation makes.
 pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Option<HeapType> {
     let Allocation { functions, line, own, call, size } = *allocation;
     if let Some(argument) = functions.iter().find_map(|function| allocated_by(function)) {
         let (held, at) = wrapped(argument);
-        let shown = shown(held);
+        let shown = if held.starts_with("std::__future_base::") { FUTURE.to_owned() } else { shown(held) };
         let count = if at == 0 { Count::Several } else { Count::One };
         let known =
             [call, own].into_iter().find_map(|pc| by_name(debug, pc, held, size.checked_sub(at)?, &shown, count));

@@ -382,6 +382,12 @@ impl Symbols {
         text.get(line.checked_sub(1)?).cloned()
     }
 
+    /// The variable or part of one that begins at an address.
+    pub fn named_object(&self, address: u64) -> Option<Datum> {
+        let loaded = self.at(address)?;
+        loaded.image.globals().object(address.wrapping_sub(loaded.bias))
+    }
+
     /// What a lock or the like in a module is.
     pub fn object(&self, address: u64) -> Option<Datum> {
         let loaded = self.at(address)?;

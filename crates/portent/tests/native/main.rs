@@ -9,6 +9,7 @@ mod demo;
 mod forced;
 mod gdb;
 mod identity;
+mod names;
 mod order;
 mod output;
 mod stacks;

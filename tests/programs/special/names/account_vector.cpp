@@ -1,5 +1,5 @@
 // Accounts in a vector; a transfer changes two of them without a lock.
-// portent: object Account::balance of accounts[?] | accounts[?].balance
+// portent: object Account[*].balance from *
 #include <memory>
 #include <thread>
 #include <vector>

@@ -1,5 +1,5 @@
 // A condition_variable_any with a shared_mutex; the count is changed outside of the lock.
-// portent: object waiting in Gate::enter() | gate.waiting | waiting
+// portent: object gate.waiting in main()
 #include <condition_variable>
 #include <mutex>
 #include <shared_mutex>

@@ -1,5 +1,5 @@
 // Results of std::async tasks go into one map without a lock.
-// portent: object prices
+// portent: object prices*
 #include <future>
 #include <map>
 #include <string>

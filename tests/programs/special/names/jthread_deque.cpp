@@ -1,6 +1,5 @@
 // A std::jthread takes from a deque that main fills; nobody locks.
-// portent: object backlog
-// portent: thread drain*
+// portent: object backlog*
 #include <deque>
 #include <stop_token>
 #include <thread>

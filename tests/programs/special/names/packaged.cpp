@@ -1,5 +1,5 @@
 // A worker runs packaged tasks; the number of tasks is counted by everybody.
-// portent: object Pool::ran*
+// portent: object Pool::ran of Pool from *
 #include <future>
 #include <memory>
 #include <queue>

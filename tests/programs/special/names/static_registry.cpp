@@ -1,5 +1,5 @@
 // A registry that static initialisation fills is read by a thread which another static starts.
-// portent: object registry*
+// portent: object registry()::names*
 #include <string>
 #include <thread>
 #include <vector>

@@ -1,5 +1,5 @@
 // Each thread counts for itself and gives a pointer to its own counter away.
-// portent: object counted*
+// portent: object busiest
 #include <thread>
 
 struct Counter {
