@@ -9,6 +9,19 @@ use std::hash::Hash;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+/// A program or library, without reading more of it than is looked at.
+pub(crate) fn mapped(path: &Path) -> std::io::Result<memmap2::Mmap> {
+    let file = std::fs::File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(nix::errno::Errno::EISDIR.into());
+    }
+    #[allow(unsafe_code)]
+    // SAFETY: programs and libraries are replaced, not written to, by everything that builds or installs them. Were one cut
+    // short all the same, reading it would end this process with a signal, not with wrong data.
+    let bytes = unsafe { memmap2::Mmap::map(&file)? };
+    Ok(bytes)
+}
+
 /// Which file a path names, and in what state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileState {

@@ -217,6 +217,9 @@ struct PlaceJson<'a> {
     object: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<i64>,
+    /// What the value points to, if it is an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    points_to: Option<&'a str>,
     location: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
@@ -450,7 +453,8 @@ fn place(place: &Spot) -> PlaceJson<'_> {
         event: place.event,
         op: place.op,
         object: &place.object,
-        value: place.value,
+        value: place.value.as_ref().map(|value| value.number),
+        points_to: place.value.as_ref().and_then(|value| value.points_to.as_deref()),
         location: at.map(|at| at.text.as_str()),
         file: at.and_then(|at| at.file.as_deref()),
         line: at.and_then(|at| at.line),

@@ -45,6 +45,7 @@ pub mod words;
 
 pub use deciding::Decided;
 pub use level::Level;
+pub use lookup::Value;
 pub use moments::{Moment, Orders};
 pub use relevance::Relevance;
 pub use report::{

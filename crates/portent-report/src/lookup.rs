@@ -22,6 +22,37 @@ pub(crate) fn goal_events(trace: &Trace, finding: &Finding) -> Vec<(Role, EventI
     events
 }
 
+/// A value that was read or written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// As a number.
+    pub number: i64,
+    /// What is at that address, if the variable is a pointer.
+    pub points_to: Option<String>,
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.points_to {
+            Some(name) => f.write_str(name),
+            None => write!(f, "{}", self.number),
+        }
+    }
+}
+
+impl Value {
+    /// A value of the variable of an event.
+    pub(crate) fn of(trace: &Trace, event: EventId, number: i64) -> Value {
+        let points_to = trace.op(event).variable().and_then(|variable| trace.pointee(variable, number));
+        Value { number, points_to: points_to.map(str::to_owned) }
+    }
+
+    /// Whether it says something to people: addresses do not.
+    pub(crate) fn is_telling(&self) -> bool {
+        self.points_to.is_some() || self.number.unsigned_abs() < 1 << 40
+    }
+}
+
 /// What an event is done to, for readers; forks and joins name the thread.
 fn object(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     match trace.op(event) {

@@ -1,6 +1,6 @@
 //! The two orders of a finding cut down to the moments that matter, in words.
 
-use crate::lookup::{action, deed};
+use crate::lookup::{Value, action, deed};
 use crate::place;
 use crate::relevance::Relevance;
 use crate::report::{At, Report, Story, ToldTrace};
@@ -19,7 +19,7 @@ pub struct Moment {
     /// The same in a sentence about the thread, in words that programmers use.
     pub deed: String,
     /// The value read or written in this order, where it is known.
-    pub value: Option<i64>,
+    pub value: Option<Value>,
     /// Where in the source.
     pub at: At,
     /// Why it is shown.
@@ -125,7 +125,9 @@ impl Cut<'_> {
             what,
             deed,
             // What an access that has not happened would read is open.
-            value: value.filter(|_| told.op.variable().is_some() && !(state == State::Next && told.op.reads())),
+            value: value
+                .filter(|_| told.op.variable().is_some() && !(state == State::Next && told.op.reads()))
+                .map(|value| Value::of(trace, event, value)),
             at: place::of_event(trace, event),
             relevance,
             state,

@@ -4,7 +4,7 @@ use crate::baseline::Baseline;
 use crate::circumstances::Circumstances;
 use crate::deciding::Decided;
 use crate::level::Level;
-use crate::lookup::{Lookup, goal_events};
+use crate::lookup::{Lookup, Value, goal_events};
 use crate::source::Sources;
 use crate::suppress::Suppressions;
 use crate::threads::{self, Begun};
@@ -160,7 +160,7 @@ pub struct Spot {
     /// To what.
     pub object: String,
     /// The value that was read or written in the recorded run, where it is known.
-    pub value: Option<i64>,
+    pub value: Option<Value>,
     /// Where in the source.
     pub at: Option<At>,
     /// The calls that led there, innermost first, where they are known.
@@ -555,7 +555,7 @@ impl Spot {
             event: place.event,
             op: place.op,
             object: place.object.clone(),
-            value: crate::lookup::recorded(place).and_then(|event| trace.value(event)),
+            value: crate::lookup::recorded(place).and_then(|event| Some(Value::of(trace, event, trace.value(event)?))),
             at: place.location.map(|loc| At::of(trace, loc)),
             stack: place.kernel.map(|event| frames(trace, event)).unwrap_or_default(),
         }

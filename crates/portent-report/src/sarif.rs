@@ -282,7 +282,7 @@ fn call_flow(report: &Report, story: &Story) -> Option<Value> {
 }
 
 fn flow_location(report: &Report, at: usize, moment: &Moment) -> Value {
-    let value = moment.value.map_or_else(String::new, |value| format!(" = {value}"));
+    let value = moment.value.as_ref().map_or_else(String::new, |value| format!(" = {value}"));
     let state = match moment.state {
         State::Done | State::Waits | State::Never => "",
         State::Next => "is about to ",

@@ -1,6 +1,7 @@
 //! Why a finding is a bug, in sentences.
 
 use crate::circumstances::{Circumstances, Held};
+use crate::lookup::Value;
 use crate::report::{At, Spot};
 use crate::words::list;
 use portent_order::Model;
@@ -62,8 +63,8 @@ impl Teller<'_> {
     fn lock(&self, held: &Held) -> String {
         self.trace.names().lock(held.lock).to_owned()
     }
-    fn value(&self, i: usize) -> Option<i64> {
-        self.places.get(i).and_then(|place| place.value)
+    fn value(&self, i: usize) -> Option<&Value> {
+        self.places.get(i).and_then(|place| place.value.as_ref())
     }
 
     fn race(&self) -> String {

@@ -23,6 +23,12 @@ pub struct StackFrame {
     pub user: bool,
 }
 
+/// A place of which only the module is known, without where in it: that is a number which says nothing to anybody.
+pub fn without_address(text: &str) -> &str {
+    let is_address = |tail: &str| !tail.is_empty() && tail.bytes().all(|b| b.is_ascii_hexdigit());
+    text.rsplit_once("+0x").filter(|(_, tail)| is_address(tail)).map_or(text, |(module, _)| module)
+}
+
 impl Names {
     /// The location that has a text, one with its line if there is one: a place that somebody else named.
     pub fn location_of_text(&self, text: &str) -> Option<Location<'_>> {

@@ -476,6 +476,10 @@ impl Trace {
     pub fn variable_object(&self, variable: VarId) -> ObjectName<'_> {
         self.layout.part_object(&self.names, variable)
     }
+    /// What a value of a variable that holds addresses pointed to.
+    pub fn pointee(&self, variable: VarId, value: i64) -> Option<&str> {
+        self.names.pointee(self.layout.variable_of(variable), value)
+    }
     /// What the variable, lock or condition of an operation is; `None` for operations without one.
     pub fn object(&self, op: Op) -> Option<ObjectName<'_>> {
         let (class, id) = match op {

@@ -2,7 +2,8 @@
 //! numbers with their goals; asserts nothing about time.
 //!
 //! `cargo bench -p portent --bench native [-- NAME…]` runs the parts whose name contains a NAME: `bank`, `queue`, `matmul`,
-//! `pbzip2`, `switch`, `runs` (how many runs of a small program a second has). The best of three runs counts. Times are processor time, user and system, of the program and, apart
+//! `pbzip2`, `switch`, `runs` (how many runs of a small program a second has), `large` (100 MB of debug information). The best of
+//! three runs counts. Times are processor time, user and system, of the program and, apart
 //! from it, of the command that turns the recording into a trace; the slow-downs include both.
 
 use portent_explore::{Plan, Policy, Program, Run, Schedule};
@@ -248,6 +249,47 @@ fn runs() -> Result<(), String> {
     Ok(())
 }
 
+/// What names cost in a program with 100 MB of debug information: as many copies of one file, compiled once, of which some
+/// or all are run. Prints the processor time of the command that turns the recording into a trace.
+fn large() -> Result<(), String> {
+    const UNITS: usize = 45;
+    let failed = |error: std::io::Error| error.to_string();
+    let place = scratch().join("large");
+    std::fs::create_dir_all(&place).map_err(failed)?;
+    let words = compiler(Kind::Recorded, true);
+    let compile = || {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(["-std=c++17", "-O1", "-g"]).current_dir(&place);
+        command.env("PORTENT_CACHE", scratch().join("cache"));
+        command
+    };
+    finished(compile().arg("-S").arg(programs().join("special/large_unit.cpp")).args(["-o", "unit.s"]))?;
+    let unit = std::fs::read_to_string(place.join("unit.s")).map_err(failed)?;
+    let (mut declared, mut runs, mut objects) = (String::new(), [String::new(), String::new()], Vec::new());
+    for number in 1..=UNITS {
+        let name = format!("unit_{number:04}");
+        std::fs::write(place.join("one.s"), unit.replace("unit_0000", &name)).map_err(failed)?;
+        finished(Command::new("as").current_dir(&place).args(["one.s", "-o", &format!("{name}.o")]))?;
+        objects.push(format!("{name}.o"));
+        declared += &format!("long {name}_run(int);\n");
+        for (run, some) in runs.iter_mut().zip([number <= 8, true]) {
+            *run += &if some { format!("sum += {name}_run(argc); ") } else { String::new() };
+        }
+    }
+    for (run, told) in runs.iter().zip(["8 of its files run", "all of them run"]) {
+        let main = format!("{declared}int main(int argc, char**) {{ long sum = 0; {run} return sum < 0; }}\n");
+        std::fs::write(place.join("main.cpp"), main).map_err(failed)?;
+        finished(compile().arg("main.cpp").args(&objects).args(["-o", "large"]))?;
+        let sections = finished(Command::new("size").arg("-A").arg(place.join("large")))?;
+        let sections = String::from_utf8_lossy(&sections.stdout).into_owned();
+        let debug = sections.lines().filter(|line| line.starts_with(".debug"));
+        let bytes: u64 = debug.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum();
+        let (_, command) = best(Kind::Recorded, &place.join("large"), &[], &place.join("large.portent"))?;
+        println!("large    {} MB of debug information, {told}: {command:.2} s (goal ≤ 2)", bytes / 1_000_000);
+    }
+    std::fs::remove_dir_all(place).map_err(failed)
+}
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let run = |name: &str, part: &dyn Fn() -> Result<(), String>| {
@@ -268,5 +310,6 @@ fn main() {
     run("pbzip2", &pbzip2);
     run("switch", &switch);
     run("runs", &runs);
+    run("large", &large);
     println!("goal for bytes per event: ≤ 8");
 }

@@ -18,6 +18,8 @@ use std::rc::Rc;
 
 /// What unnamed bytes of a frame are called.
 const TEMPORARY: &str = "temporary";
+/// What bytes are called of the frame of a function without debug information.
+const NAMELESS: &str = "a local";
 
 /// The calls of all threads that have not returned.
 #[derive(Clone, Copy)]
@@ -42,7 +44,7 @@ struct Known {
 #[derive(Default)]
 pub(super) struct Locals {
     list: Vec<Known>,
-    index: FxHashMap<(u32, *const FrameLayout, Option<u32>, u64), u32>,
+    index: FxHashMap<(u32, usize, Option<u32>, u64), u32>,
     layouts: FxHashMap<u64, Option<(Rc<FrameLayout>, u64)>>,
     /// By thread: its stack.
     stacks: Vec<(u64, u64)>,
@@ -139,14 +141,18 @@ impl Memory {
         let (low, high) = self.locals.stacks.get(thread as usize).copied().unwrap_or_default();
         let Some(depth) = holder(open, address, (low, high)) else { return (area, Holds::Once) };
         let call = &open[depth];
-        let Some((layout, bias)) = self.locals.layout(call.pc, symbols) else { return (area, Holds::Once) };
+        let layout = self.locals.layout(call.pc, symbols);
         let behind = open.get(depth + 1).map_or(calls.positions[thread as usize], |inner| inner.caller);
-        let pc = behind.wrapping_sub(1).wrapping_sub(bias);
-        let found = layout.find(call.frame, pc, address);
+        let found = layout.as_ref().and_then(|(layout, bias)| {
+            let pc = behind.wrapping_sub(1).wrapping_sub(*bias);
+            layout.find(call.frame, pc, address)
+        });
         let (start, end, number) = match found {
             Some(found) => (found.start, found.end, Some(found.number)),
             None => {
-                let (start, end) = layout.gap(call.frame, address);
+                // Of a function without debug information everything up to the frame of its caller.
+                let whole = || (call.frame.stack, depth.checked_sub(1).map_or(high, |outer| open[outer].frame.stack));
+                let (start, end) = layout.as_ref().map_or_else(whole, |(layout, _)| layout.gap(call.frame, address));
                 if !(start..end).contains(&address) {
                     // Between the frames of functions that are known.
                     return (area, Holds::Once);
@@ -155,7 +161,9 @@ impl Memory {
             }
         };
         let (start, end) = (start.max(low), end.min(high));
-        let key = (thread, Rc::as_ptr(&layout), number, start);
+        let layout = layout.map(|(layout, _)| layout);
+        let which = layout.as_ref().map_or(call.pc as usize, |layout| Rc::as_ptr(layout) as usize);
+        let key = (thread, which, number, start);
         let known = self.locals.index.get(&key).copied();
         let local = known.unwrap_or(self.locals.list.len() as u32);
         let owner = Owner::Local { thread, local };
@@ -173,12 +181,16 @@ impl Memory {
             self.pages.distrust(start, end - start);
         } else {
             self.pages.renew(start, end - start);
-            let (name, inlined) = number.map_or((TEMPORARY, None), |number| layout.name(number));
+            let (name, inlined) = match (&layout, number) {
+                (Some(layout), Some(number)) => layout.name(number),
+                (Some(_), None) => (TEMPORARY, None),
+                (None, _) => (NAMELESS, None),
+            };
             let outer = || short_function(names.name(ObjectClass::Function, call.function));
             let function = inlined.map_or_else(outer, str::to_owned);
             self.locals.index.insert(key, local);
             let name = name.to_owned();
-            self.locals.list.push(Known { layout: Some(layout), number, name, function, region });
+            self.locals.list.push(Known { layout, number, name, function, region });
         }
         (self.areas.at(address), held)
     }

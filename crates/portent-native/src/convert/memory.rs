@@ -7,7 +7,7 @@
 use super::areas::{Area, Areas, Owner, When};
 use super::locals::{Calls, Holds, Locals};
 use super::pages::{KnownVariable, Pages};
-use crate::symbols::{HeapType, LocalPart, Module, OwnLine, Symbols};
+use crate::symbols::{HeapType, LocalPart, Meaning, Module, OwnLine, Symbols};
 use portent_runtime::log;
 use portent_trace::{Apart, ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,7 +27,7 @@ pub(super) struct Memory {
     pub(super) areas: Areas,
     pub(super) pages: Pages,
     pub(super) locals: Locals,
-    variables: FxHashMap<ByteRange, (u32, bool)>,
+    variables: FxHashMap<ByteRange, (u32, Meaning)>,
     sites: Vec<Site>,
     site_of: FxHashMap<String, u32>,
     /// Calls that allocate.
@@ -160,26 +160,26 @@ impl Memory {
         // The very end of the address space: nothing can be there, and no range may go beyond.
         let len = u64::from(size).min(u64::MAX - start).max(1) as u32;
         let range = ByteRange { region: area.region, start, len };
-        let (variable, signed) = match self.variables.get(&range) {
+        let (variable, meaning) = match self.variables.get(&range) {
             Some(&known) => known,
             None => {
                 let datum = match area.owner {
                     Owner::Module => symbols.datum(address, u64::from(len)),
                     _ => None,
                 };
-                let (variable, signed) = match (&datum, area.owner) {
-                    (Some(datum), _) => (names.intern_memory(datum.name(), range, address)?, datum.signed),
+                let (variable, meaning) = match (&datum, area.owner) {
+                    (Some(datum), _) => (names.intern_memory(datum.name(), range)?, datum.meaning),
                     (None, Owner::Local { thread, local }) => {
                         let part = self.locals.part(local, start, u64::from(len));
                         let name = self.locals.name(thread, local, &part);
-                        (names.intern_memory(name, range, address)?, part.signed)
+                        (names.intern_memory(name, range)?, part.meaning)
                     }
                     (None, Owner::Allocation { made, instance, call }) => {
                         let site = self.location(made.site, names)?;
                         let ty = self.heap_type(call, area.limit - area.base, symbols);
                         let part = ty.part(start, u64::from(len));
                         let name = heap_name(ty, site, instance, &part);
-                        (names.intern_memory(name, range, address)?, part.signed)
+                        (names.intern_memory(name, range)?, part.meaning)
                     }
                     (None, _) => {
                         let descriptor = descriptor(address);
@@ -190,16 +190,16 @@ impl Memory {
                             }
                             None => self.name(address, area),
                         };
-                        (names.intern_memory(name, range, address)?, false)
+                        (names.intern_memory(name, range)?, Meaning::Bits)
                     }
                 };
-                self.variables.insert(range, (variable, signed));
-                (variable, signed)
+                self.variables.insert(range, (variable, meaning));
+                (variable, meaning)
             }
         };
         let overruns = area.end - address < u64::from(size);
         let on_stack = matches!(area.owner, Owner::Stack { .. } | Owner::Local { .. });
-        let known = KnownVariable { variable, overruns, signed, on_stack };
+        let known = KnownVariable { variable, overruns, meaning, on_stack };
         if area.freed.is_some() {
             return Ok((known, Some(area)));
         }

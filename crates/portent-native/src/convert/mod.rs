@@ -5,6 +5,7 @@
 //! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
 //! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
 //! | `locals` | variables on stacks |
+//! | `pointers` | what variables that hold addresses point to |
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
 //! | `sites`, `groups` | where an event is; which events of a line are one finding |
 //! | `faults` | what the program did to memory and objects that were no longer its own, and how it died |
@@ -26,6 +27,7 @@ mod locks;
 mod memory;
 mod oddities;
 mod pages;
+mod pointers;
 mod sites;
 pub mod survey;
 mod sync;
@@ -38,7 +40,7 @@ pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::{Module, OwnLine, Symbols};
+use crate::symbols::{Meaning, Module, OwnLine, Symbols};
 use areas::Area;
 use benign::Benign;
 use context::EventContext;
@@ -54,6 +56,7 @@ use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
     SYSTEM_CALLS, StackId, ThreadId, TraceError, WriteOrder, is_user_place,
 };
+use rustc_hash::FxHashMap;
 use sites::{OpenCall, Sites};
 use std::cell::Cell;
 use std::path::Path;
@@ -74,6 +77,8 @@ pub struct Converted {
     pub deadlock: Option<Vec<Waiting>>,
     /// What the program did to memory and objects, and how it died.
     pub misdeeds: Misdeeds,
+    /// Where the threads of a schedule's goal were when it was reached, in the program's own code.
+    pub goal_places: Vec<String>,
 }
 
 thread_local! {
@@ -144,8 +149,8 @@ pub fn convert(
     sink.write(&converter.names, &batch)?;
     // Damage inside an event is seen only now.
     converter.survey.events = index;
-    let Converter { survey, names, symbols, oddities, deadlock, faults, .. } = converter;
-    Ok(Converted { survey, names, symbols, oddities, deadlock, misdeeds: faults.finish() })
+    let Converter { survey, names, symbols, oddities, deadlock, faults, goal_places, .. } = converter;
+    Ok(Converted { survey, names, symbols, oddities, deadlock, misdeeds: faults.finish(), goal_places })
 }
 
 /// A trace has room for so many call stacks, and for one more every few events; recursion that needs more is shortened.
@@ -171,6 +176,9 @@ struct Converter {
     /// How often each thread has asked that its accesses be ignored.
     ignoring: Vec<u32>,
     deadlock: Option<Vec<Waiting>>,
+    goal_places: Vec<String>,
+    /// The region of what each pointer was last seen to point to, by the pointer and the address.
+    pointed: FxHashMap<(u32, i64), u32>,
     /// What the block is called that the next event begins.
     block: String,
 }
@@ -210,6 +218,8 @@ impl Converter {
             benign: Benign::default(),
             ignoring: vec![0; threads],
             deadlock: None,
+            goal_places: Vec::new(),
+            pointed: FxHashMap::default(),
             block: String::new(),
         })
     }
@@ -281,7 +291,7 @@ impl Converter {
             }
         };
         let pages = &mut self.memory.pages;
-        let KnownVariable { variable, overruns, signed, on_stack } = known;
+        let KnownVariable { variable, overruns, meaning, on_stack } = known;
         let is_read = event.op < op::WRITE;
         if overruns {
             // Part of it lies in somebody else's memory, where the trace does not show it.
@@ -308,9 +318,12 @@ impl Converter {
             None => pages.write_unknown(address, size.into()),
         }
         let told = told.map(|value| {
-            let unused = if signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
+            let unused = if meaning == Meaning::Signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
             ((value << unused) as i64) >> unused
         });
+        if let Some(value) = told.filter(|_| meaning == Meaning::Pointer && !on_stack) {
+            self.points(index, variable, value)?;
+        }
         Ok((op, variable, told))
     }
 
@@ -424,6 +437,11 @@ impl Converter {
                     self.memory.load(&module);
                     self.sites.forget();
                 }
+            }
+            note::GOAL => {
+                let rows = payload.chunks_exact(48).map(numbers);
+                let places = rows.map(|[thread, _, _, _, pc, _]: [u64; 6]| self.own_place(thread as u32, pc));
+                self.goal_places = places.collect();
             }
             note::DEADLOCK => self.deadlock = Some(payload.chunks_exact(32).map(|row| self.waiting(row)).collect()),
             _ => self.fault_note(kind, payload, running, index),

@@ -9,6 +9,7 @@
 //! *doubtful*: recorded events left one value there, but something else is there, so code that is not recorded must have
 //! written it. Readers of the trace still believe the recorded value; a read of such a byte must not tell its value.
 
+use crate::symbols::Meaning;
 use rustc_hash::FxHashMap;
 
 const PAGE_BITS: u32 = 12;
@@ -22,8 +23,8 @@ pub(super) struct KnownVariable {
     pub(super) variable: u32,
     /// It goes beyond the end of the memory in which it begins.
     pub(super) overruns: bool,
-    /// It is an integer with a sign.
-    pub(super) signed: bool,
+    /// What its bytes stand for.
+    pub(super) meaning: Meaning,
     /// It is on a stack.
     pub(super) on_stack: bool,
 }
@@ -32,7 +33,8 @@ const USED: u16 = 1 << 15;
 const OVERRUNS: u16 = 1 << 14;
 const SIGNED: u16 = 1 << 13;
 const ON_STACK: u16 = 1 << 12;
-const LENGTH: u16 = ON_STACK - 1;
+const POINTER: u16 = 1 << 11;
+const LENGTH: u16 = POINTER - 1;
 
 /// A place for one access: its length and flags, and its variable.
 #[derive(Clone, Copy, Default)]
@@ -120,7 +122,11 @@ impl Pages {
         (u32::from(tag & LENGTH) == size && tag & USED != 0).then_some(KnownVariable {
             variable,
             overruns: tag & OVERRUNS != 0,
-            signed: tag & SIGNED != 0,
+            meaning: match (tag & SIGNED != 0, tag & POINTER != 0) {
+                (true, _) => Meaning::Signed,
+                (_, true) => Meaning::Pointer,
+                _ => Meaning::Bits,
+            },
             on_stack: tag & ON_STACK != 0,
         })
     }
@@ -132,7 +138,8 @@ impl Pages {
         let tag = USED
             | length
             | flag(known.overruns, OVERRUNS)
-            | flag(known.signed, SIGNED)
+            | flag(known.meaning == Meaning::Signed, SIGNED)
+            | flag(known.meaning == Meaning::Pointer, POINTER)
             | flag(known.on_stack, ON_STACK);
         let page = self.page(address >> PAGE_BITS);
         if address & 3 == 0 {
@@ -369,7 +376,7 @@ mod tests {
         assert_eq!(pages.read(0x1001, 1, 9), Seen::Expected);
         assert_eq!(pages.read(0x3000, 1, 9), Seen::Expected);
         assert_eq!(pages.read(0x3001, 1, 9), Seen::Strange);
-        let known = KnownVariable { variable: 7, overruns: false, signed: true, on_stack: false };
+        let known = KnownVariable { variable: 7, overruns: false, meaning: Meaning::Signed, on_stack: false };
         pages.remember(0x5000, 4, known);
         pages.remember(0x5005, 1, known);
         assert_eq!(pages.known(0x5000, 4), Some(known));

@@ -247,15 +247,15 @@ pub fn run_of(log: &LogFile, invocation: &Invocation) -> Result<Run, Error> {
 impl Recorded {
     /// How the run ended, in the terms of all front ends.
     fn outcome(&self, timed_out: bool, output: &Output) -> Outcome {
-        let Converted { survey, symbols, names, deadlock, misdeeds, .. } = &self.converted;
+        let Converted { survey, symbols, names, deadlock, misdeeds, goal_places, .. } = &self.converted;
         let place = |pc: u64| symbols.place(pc).text;
         let assertion = survey.messages.iter().find(|said| said.kind == message::ASSERTION);
-        let at_goal = |one: &AtGoal| explore::AtGoal {
+        let at_goal = |(at, one): (usize, &AtGoal)| explore::AtGoal {
             thread: one.thread as u32,
             op: u16::try_from(one.pending).ok().and_then(InputOp::from_code),
             memory: one.address..one.address.saturating_add(one.size),
             object: symbols.object(one.address).map(|datum| names.describe(&datum.name())),
-            place: place(one.pc),
+            place: goal_places.get(at).cloned().unwrap_or_else(|| place(one.pc)),
             enabled: one.enabled,
         };
         let not_possible = |told: &Diverged| {
@@ -283,7 +283,7 @@ impl Recorded {
             crash: misdeeds.crash.clone(),
             thrown: misdeeds.thrown.clone(),
             deadlock: deadlock.as_ref().map(|all| all.iter().map(Waiting::stuck).collect()),
-            at_goal: survey.goal.as_ref().map(|all| all.iter().map(at_goal).collect()),
+            at_goal: survey.goal.as_ref().map(|all| all.iter().enumerate().map(at_goal).collect()),
             not_followed: survey.diverged.map(not_followed),
             faults: misdeeds.faults.clone(),
             output: output.clone(),

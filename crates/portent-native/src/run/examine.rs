@@ -1,7 +1,7 @@
 //! A look at a program before it is started: can it be recorded, and if not, why not and what to do.
 
 use crate::Error;
-use crate::files::{FileState, Kept};
+use crate::files::{FileState, Kept, mapped};
 use object::elf;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
@@ -62,8 +62,7 @@ pub fn find(program: &OsStr, directory: &Path) -> Result<PathBuf, Error> {
 /// Looks into a program, and refuses one that cannot be recorded.
 pub fn examine(path: &Path) -> Result<Nature, Error> {
     let name = path.display();
-    let bytes =
-        std::fs::read(path).map_err(|error| Error::not_started(format!("{name}: {error}"), "it must be readable"))?;
+    let bytes = mapped(path).map_err(|error| Error::not_started(format!("{name}: {error}"), "it must be readable"))?;
     if bytes.starts_with(b"#!") {
         return Ok(Nature::Script);
     }
@@ -123,7 +122,7 @@ fn needs_runtime(header: &elf::FileHeader64<Endianness>, endian: Endianness, byt
 
 /// Whether a program or library calls the runtime; `None` for what is neither.
 pub fn asks_for_runtime(path: &Path) -> Option<bool> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = mapped(path).ok()?;
     let file = ElfFile64::<Endianness>::parse(&*bytes).ok()?;
     Some(file.dynamic_symbols().any(|symbol| symbol.is_undefined() && is_runtime(&symbol)))
 }
@@ -155,7 +154,7 @@ pub fn build_id(path: &Path) -> Option<String> {
 }
 
 fn read_build_id(path: &Path) -> Option<String> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = mapped(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let id = file.build_id().ok()??;
     Some(id.iter().map(|byte| format!("{byte:02x}")).collect())

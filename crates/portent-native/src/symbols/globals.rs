@@ -3,33 +3,39 @@
 //! The symbol table gives names and sizes; debug information, where there is any, gives better names (functions' statics,
 //! namespaces) and types. Thread-local variables have no fixed address and are not here.
 
-use super::dwarf;
-use super::types::{TypeId, Types};
+use super::types::{Meaning, Part, TypeId};
+use super::units::{Debug, EntryAt};
 use addr2line::demangle_auto;
 use object::{Object as _, ObjectSymbol, SymbolKind};
 use portent_trace::{Object, ObjectName};
+use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::rc::Rc;
 
 /// The global variables of a module.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Globals {
     /// By address; none overlaps the next.
     variables: Vec<Variable>,
-    types: Types,
+    debug: Option<Rc<Debug>>,
+    /// Which variables that debug information knows have the same name, apart from scopes.
+    same: OnceCell<FxHashMap<String, Vec<u32>>>,
+    /// Names of those that only symbols know, and how many have each.
+    symbols: OnceCell<FxHashMap<String, u32>>,
 }
 
 /// A global variable.
-#[derive(Clone, Debug)]
-pub(super) struct Variable {
-    pub(super) address: u64,
-    pub(super) size: u64,
-    pub(super) name: String,
-    /// The source file, to tell variables of one name apart.
-    pub(super) file: Option<String>,
-    /// The line that declares it.
-    pub(super) line: Option<u64>,
-    pub(super) ty: Option<TypeId>,
+#[derive(Debug)]
+struct Variable {
+    address: u64,
+    size: u64,
+    /// What the symbol table calls it.
+    symbol: &'static str,
+    /// Where debug information defines it.
+    defined: Option<EntryAt>,
+    /// What it is called, once somebody has asked.
+    name: OnceCell<String>,
 }
 
 /// What an address range of a module is.
@@ -41,8 +47,8 @@ pub struct Datum {
     pub path: String,
     /// Bytes behind that: not 0 for bytes that are no member.
     pub offset: u64,
-    /// Whether it is an integer with a sign.
-    pub signed: bool,
+    /// What its bytes stand for.
+    pub meaning: Meaning,
 }
 
 /// What has a name in a module.
@@ -66,44 +72,101 @@ impl Datum {
 }
 
 impl Globals {
-    /// The variables of a file; none if it cannot be read.
-    pub(super) fn of(path: &Path) -> Globals {
-        let Ok(bytes) = std::fs::read(path) else { return Globals::default() };
-        let Ok(file) = object::File::parse(&*bytes) else { return Globals::default() };
-        let (debug, types) = dwarf::variables(&file);
+    /// The variables of a file.
+    pub(super) fn of(file: &object::File<'static>, debug: Option<Rc<Debug>>) -> Globals {
         let mut found: BTreeMap<u64, Variable> = BTreeMap::new();
         for symbol in file.symbols().chain(file.dynamic_symbols()) {
-            let is_data = symbol.kind() == SymbolKind::Data && !symbol.is_undefined();
-            let Ok(name) = symbol.name() else { continue };
-            if !is_data || symbol.size() == 0 || name.is_empty() {
+            if symbol.kind() != SymbolKind::Data || symbol.is_undefined() || symbol.size() == 0 {
                 continue;
             }
-            let known = found.get(&symbol.address());
-            if known.is_none_or(|known| known.size < symbol.size()) {
-                let (address, size) = (symbol.address(), symbol.size());
-                let name = demangled(name);
-                found.insert(address, Variable { address, size, name, file: None, line: None, ty: None });
+            let Some(name) = symbol.name().ok().filter(|name| !name.is_empty()) else { continue };
+            let (address, size) = (symbol.address(), symbol.size());
+            if found.get(&address).is_none_or(|known| known.size < size) {
+                found.insert(address, Variable { size, ..Variable::new(address, name, None) });
             }
         }
-        for variable in debug.into_iter().filter(|variable| variable.address != 0) {
-            let slot = found.entry(variable.address).or_insert_with(|| variable.clone());
-            // A symbol knows best how much room there is; an array without bounds has no size of its own.
-            let size = slot.size.max(variable.size);
-            *slot = Variable { size, ..variable };
+        if let Some(debug) = &debug {
+            for (address, at) in debug.fixed_variables().into_iter().filter(|(address, _)| *address != 0) {
+                let slot = found.entry(address).or_insert_with(|| Variable::new(address, "", None));
+                slot.defined = Some(at);
+                // A symbol knows best how much room there is; an array without bounds has no size of its own.
+                if slot.size == 0 {
+                    let mut reader = debug.types.borrow_mut();
+                    slot.size = reader.of_variable(debug, at).map_or(0, |ty| reader.types.get(ty).size);
+                }
+            }
         }
         let mut variables: Vec<Variable> = found.into_values().filter(|variable| variable.size > 0).collect();
         variables.dedup_by(|next, before| next.address < before.address.saturating_add(before.size));
-        tell_apart(&mut variables);
-        Globals { variables, types }
+        Globals { variables, debug, ..Globals::default() }
+    }
+
+    /// What a variable is called. Those of one name, as statics of several files can be, get their file behind it.
+    fn name<'a>(&'a self, variable: &'a Variable) -> &'a str {
+        variable.name.get_or_init(|| {
+            let plain = self.plain_name(variable);
+            let Some(file) = variable.defined.and_then(|at| self.file(at)) else { return plain };
+            if self.is_shared(variable, &plain) { format!("{plain}({file})") } else { plain }
+        })
+    }
+
+    /// What a variable is called, whether or not others are called the same.
+    fn plain_name(&self, variable: &Variable) -> String {
+        let in_source = || self.debug.as_ref()?.qualified_name(variable.defined?);
+        in_source().unwrap_or_else(|| demangled(variable.symbol))
+    }
+
+    fn is_shared(&self, variable: &Variable, name: &str) -> bool {
+        let by_symbol = self.symbols.get_or_init(|| {
+            let mut counts = FxHashMap::default();
+            for variable in self.variables.iter().filter(|variable| variable.defined.is_none()) {
+                *counts.entry(demangled(variable.symbol)).or_default() += 1;
+            }
+            counts
+        });
+        if by_symbol.contains_key(name) {
+            return true;
+        }
+        let same = self.same.get_or_init(|| {
+            let mut same: FxHashMap<String, Vec<u32>> = FxHashMap::default();
+            for (number, variable) in self.variables.iter().enumerate() {
+                if let Some(last) = self.last_name(variable) {
+                    same.entry(last).or_default().push(number as u32);
+                }
+            }
+            same
+        });
+        let others = self.last_name(variable).and_then(|last| same.get(&last)).map_or(&[][..], Vec::as_slice);
+        let others = others.iter().map(|&number| &self.variables[number as usize]);
+        let mut others = others.filter(|other| other.address != variable.address);
+        others.any(|other| self.plain_name(other) == name)
+    }
+
+    /// The name of a variable in debug information, without scopes.
+    fn last_name(&self, variable: &Variable) -> Option<String> {
+        self.debug.as_ref()?.own_or_origin_name(variable.defined?)
+    }
+
+    /// The source file of a unit, without its directory.
+    fn file(&self, at: EntryAt) -> Option<String> {
+        let path = self.debug.as_ref()?.unit(at.unit)?.name?.to_string_lossy().into_owned();
+        Some(path.rsplit('/').next().unwrap_or_default().to_owned())
     }
 
     /// Where variables are declared, as `file.c:12`, and what they are called.
     pub(super) fn declarations(&self) -> BTreeMap<String, String> {
         let places = self.variables.iter().filter_map(|variable| {
-            let (file, line) = (variable.file.as_ref()?, variable.line?);
-            Some((format!("{file}:{line}"), variable.name.clone()))
+            let at = variable.defined?;
+            let line = self.debug.as_ref()?.entry(at)?.attr_value(gimli::DW_AT_decl_line)?.udata_value()?;
+            Some((format!("{}:{line}", self.file(at)?), self.name(variable).to_owned()))
         });
         places.collect()
+    }
+
+    fn type_of(&self, variable: &Variable) -> Option<(&Rc<Debug>, TypeId)> {
+        let debug = self.debug.as_ref()?;
+        let ty = debug.types.borrow_mut().of_variable(debug, variable.defined?)?;
+        Some((debug, ty))
     }
 
     fn containing(&self, address: u64) -> Option<&Variable> {
@@ -116,24 +179,26 @@ impl Globals {
     pub(super) fn datum(&self, address: u64, len: u64) -> Option<Datum> {
         let variable = self.containing(address)?;
         let offset = address - variable.address;
-        let (path, offset, signed) = match variable.ty {
-            Some(ty) => {
-                let part = self.types.part(ty, offset, len);
-                (part.path, part.offset, part.signed)
-            }
-            None => (String::new(), offset, false),
+        let Part { path, offset, meaning } = match self.type_of(variable) {
+            Some((debug, ty)) => debug.types.borrow().types.part(ty, offset, len),
+            None => Part { path: String::new(), offset, meaning: Meaning::Bits },
         };
-        Some(Datum { whole: Whole::Variable(variable.name.clone()), path, offset, signed })
+        Some(Datum { whole: Whole::Variable(self.name(variable).to_owned()), path, offset, meaning })
     }
 
     /// What a lock or the like at `address` is.
     pub(super) fn object(&self, address: u64) -> Option<Datum> {
         let variable = self.containing(address)?;
-        let path = variable.ty.and_then(|ty| self.types.object(ty, address - variable.address));
-        match path {
-            Some(path) => Some(Datum { whole: Whole::Variable(variable.name.clone()), path, offset: 0, signed: false }),
-            None => self.datum(address, 1),
-        }
+        let offset = address - variable.address;
+        let path = self.type_of(variable).and_then(|(debug, ty)| debug.types.borrow().types.object(ty, offset));
+        let Some(path) = path else { return self.datum(address, 1) };
+        Some(Datum { whole: Whole::Variable(self.name(variable).to_owned()), path, offset: 0, meaning: Meaning::Bits })
+    }
+}
+
+impl Variable {
+    fn new(address: u64, symbol: &'static str, defined: Option<EntryAt>) -> Variable {
+        Variable { address, size: 0, symbol, defined, name: OnceCell::new() }
     }
 }
 
@@ -146,20 +211,5 @@ fn demangled(name: &str) -> String {
     match name.strip_prefix("{vtable(").and_then(|rest| rest.strip_suffix(")}")) {
         Some(class) => format!("vtable for {class}"),
         None => name.into_owned(),
-    }
-}
-
-/// Variables of one name, as statics of several files can be, get their file behind it.
-fn tell_apart(variables: &mut [Variable]) {
-    let mut count: BTreeMap<String, u32> = BTreeMap::new();
-    for variable in &*variables {
-        *count.entry(variable.name.clone()).or_default() += 1;
-    }
-    for variable in variables {
-        if count[&variable.name] > 1
-            && let Some(file) = &variable.file
-        {
-            variable.name = format!("{}({file})", variable.name);
-        }
     }
 }

@@ -5,19 +5,16 @@
 //! `std::make_shared`); the line that allocates (`new Node`, `sizeof(struct node)`); the variable that the line assigns to,
 //! by its type. What the last two say is believed only if debug information knows a type of that name whose size fits.
 
-use super::dwarf::{Reader, Slice, Unit};
-use super::locals::{LocalPart, Locals};
-use super::types::{Part, TypeId, Types};
-use gimli::{AttributeValue, UnitOffset};
-use rustc_hash::FxHashMap;
+use super::frames::LocalPart;
+use super::types::{Part, TypeId};
+use super::units::{Debug, EntryAt, Next, walk};
+use std::rc::Rc;
 
 /// What was allocated.
-#[derive(Debug)]
 pub struct HeapType {
     /// The type, with `[]` behind it if there are several.
     pub name: String,
-    types: Types,
-    ty: Option<TypeId>,
+    ty: Option<(Rc<Debug>, TypeId)>,
     /// Where in the block the first of that type begins.
     at: u64,
     /// How far they are apart; 0 if there is one.
@@ -28,16 +25,16 @@ impl HeapType {
     /// So many bytes of which nothing else is known.
     pub fn of_size(size: u64) -> HeapType {
         let name = if size == 1 { "1 byte".to_owned() } else { format!("{size} bytes") };
-        HeapType { name, types: Types::default(), ty: None, at: 0, stride: 0 }
+        HeapType { name, ty: None, at: 0, stride: 0 }
     }
 
     /// Where in the block the type begins that an offset belongs to; which element that is.
-    fn inside(&self, offset: u64) -> Option<(TypeId, String, u64)> {
+    fn inside(&self, offset: u64) -> Option<(&Debug, TypeId, String, u64)> {
         let inside = offset.checked_sub(self.at)?;
-        let ty = self.ty?;
+        let (debug, ty) = self.ty.as_ref()?;
         match self.stride {
-            0 => Some((ty, String::new(), inside)),
-            stride => Some((ty, format!("[{}]", inside / stride), inside % stride)),
+            0 => Some((debug, *ty, String::new(), inside)),
+            stride => Some((debug, *ty, format!("[{}]", inside / stride), inside % stride)),
         }
     }
 
@@ -45,18 +42,18 @@ impl HeapType {
     pub fn part(&self, offset: u64, len: u64) -> LocalPart {
         let whole = LocalPart { offset, ..LocalPart::default() };
         // What the library keeps before the object is not named.
-        let Some((ty, element, inside)) = self.inside(offset) else { return whole };
+        let Some((debug, ty, element, inside)) = self.inside(offset) else { return whole };
         if self.stride > 0 && inside + len > self.stride {
             return whole;
         }
-        let Part { path, offset, signed } = self.types.part(ty, inside, len);
-        LocalPart { path: element + &path, offset, signed }
+        let Part { path, offset, meaning } = debug.types.borrow().types.part(ty, inside, len);
+        LocalPart { path: element + &path, offset, meaning }
     }
 
     /// Which part of it a lock or the like at an offset is.
     pub fn object(&self, offset: u64) -> LocalPart {
-        let found = self.inside(offset).and_then(|(ty, element, inside)| {
-            let path = self.types.object(ty, inside)?;
+        let found = self.inside(offset).and_then(|(debug, ty, element, inside)| {
+            let path = debug.types.borrow().types.object(ty, inside)?;
             Some(LocalPart { path: element + &path, ..LocalPart::default() })
         });
         found.unwrap_or_else(|| self.part(offset, 1))
@@ -84,18 +81,18 @@ enum Count {
     AsFits,
 }
 
-/// Named types of a unit: where they are, how large, and their names with all scopes.
-pub(super) type TypeIndex = FxHashMap<String, Vec<(usize, u64, String)>>;
+/// What a promise, a packaged task or an asynchronous call shares with its future.
+const FUTURE: &str = "std::future's state";
 
 /// What an allocation makes.
-pub(super) fn heap_type(locals: &Locals, allocation: &Allocation<'_>) -> Option<HeapType> {
+pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Option<HeapType> {
     let Allocation { functions, line, own, call, size } = *allocation;
     if let Some(argument) = functions.iter().find_map(|function| allocated_by(function)) {
         let (held, at) = wrapped(argument);
-        let shown = shown(held);
+        let shown = if held.starts_with("std::__future_base::") { FUTURE.to_owned() } else { shown(held) };
         let count = if at == 0 { Count::Several } else { Count::One };
         let known =
-            [call, own].into_iter().find_map(|pc| by_name(locals, pc, held, size.checked_sub(at)?, &shown, count));
+            [call, own].into_iter().find_map(|pc| by_name(debug, pc, held, size.checked_sub(at)?, &shown, count));
         return Some(match known {
             Some(known) => HeapType { at, ..known },
             None => HeapType { name: shown, ..HeapType::of_size(size) },
@@ -107,8 +104,8 @@ pub(super) fn heap_type(locals: &Locals, allocation: &Allocation<'_>) -> Option<
     if functions.iter().any(|function| function.contains("std::thread::thread<")) {
         return Some(HeapType { name: "std::thread's function".into(), ..HeapType::of_size(size) });
     }
-    let named = types_in(line).into_iter().find_map(|name| by_name(locals, own, &name, size, &name, Count::AsFits));
-    named.or_else(|| by_variable(locals, own, assigned(line)?, size))
+    let named = types_in(line).into_iter().find_map(|name| by_name(debug, own, &name, size, &name, Count::AsFits));
+    named.or_else(|| by_variable(debug, own, assigned(line)?, size))
 }
 
 /// The template argument of an allocator's function.
@@ -223,54 +220,62 @@ fn fits(size: u64, of_type: u64) -> bool {
 }
 
 /// What a block of so many bytes is, by the name of a type that the unit of `pc` knows.
-fn by_name(locals: &Locals, pc: u64, name: &str, size: u64, shown: &str, count: Count) -> Option<HeapType> {
+fn by_name(debug: &Rc<Debug>, pc: u64, name: &str, size: u64, shown: &str, count: Count) -> Option<HeapType> {
     let last = name.rsplit("::").next().unwrap_or(name);
-    locals.with_unit(pc, |dwarf, units, number| {
-        let index = locals.types(dwarf, &units[0].1, number);
-        let of_name = index.get(last).or_else(|| index.get(name))?;
-        let is_it = |entry: &&(usize, u64, String)| fits(size, entry.1);
-        let whole = |entry: &&(usize, u64, String)| entry.2 == name || entry.2.ends_with(&format!("::{name}"));
-        let candidates = || of_name.iter().filter(is_it);
-        let &(offset, ..) = candidates().find(whole).or_else(|| candidates().next())?;
-        made_of(dwarf, units, AttributeValue::UnitRef(UnitOffset(offset)), size, Some(shown), count)
-    })
+    let unit = debug.unit_of(pc)?;
+    let index = debug.named_types(unit)?;
+    let of_name = index.get(last.as_bytes()).or_else(|| index.get(name.as_bytes()))?;
+    let is_it = |at: &EntryAt| {
+        let entry = debug.entry(*at)?;
+        let own_size = entry.attr_value(gimli::DW_AT_byte_size).and_then(|size| size.udata_value());
+        // A typedef has the size of what it names, which is found out when it is asked for.
+        let own_size = if entry.tag() == gimli::DW_TAG_typedef { Some(1) } else { own_size };
+        own_size.filter(|&own_size| fits(size, own_size))
+    };
+    let whole = |at: &EntryAt| {
+        debug.qualified_name(*at).is_some_and(|whole| whole == name || whole.ends_with(&format!("::{name}")))
+    };
+    let at = of_name.iter().map(|&offset| EntryAt { unit, offset });
+    let candidates: Vec<EntryAt> = at.filter(|at| is_it(at).is_some()).collect();
+    let &at = match &candidates[..] {
+        [only] => only,
+        several => several.iter().find(|at| whole(at)).or(several.first())?,
+    };
+    made_of(debug, at, size, Some(shown), count)
 }
 
 /// What a block of so many bytes is, by the variable of the function at `pc`, or else of its file, that points to it.
-fn by_variable(locals: &Locals, pc: u64, name: &str, size: u64) -> Option<HeapType> {
-    locals.with_unit(pc, |dwarf, units, number| {
-        let unit = &units[0].1;
-        let reader = Reader::new(dwarf);
-        let is_it = |entry: &gimli::DebuggingInformationEntry<Slice<'_>>| {
-            matches!(entry.tag(), gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter)
-        };
-        let mut found = None;
-        let mut cursor = unit.entries_at_offset(UnitOffset(locals.function(dwarf, number, pc)?)).ok()?;
-        let top = cursor.next_dfs().ok()??.depth();
-        while let Ok(Some(entry)) = cursor.next_dfs() {
-            if entry.depth() <= top {
-                break;
-            }
-            if is_it(entry) && reader.own_or_origin_name(unit, entry).as_deref() == Some(name) {
-                found = reader.own_or_origin_type(unit, entry);
-                break;
-            }
+fn by_variable(debug: &Rc<Debug>, pc: u64, name: &str, size: u64) -> Option<HeapType> {
+    let function = debug.function(pc)?;
+    let unit = debug.unit(function.unit)?;
+    let mut found = None;
+    walk(unit, Some(function.offset), |met| {
+        if met.depth <= 0 && met.offset != function.offset {
+            return Next::Stop;
         }
-        if found.is_none() {
-            let globals = locals.globals(dwarf, unit, number);
-            let entry = unit.entry(UnitOffset(*globals.get(name)?)).ok()?;
-            found = reader.own_or_origin_type(unit, &entry);
+        let at = EntryAt { offset: met.offset, ..function };
+        if matches!(met.tag(), gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter)
+            && debug.own_or_origin_name(at).as_deref() == Some(name)
+        {
+            found = Some(at);
+            return Next::Stop;
         }
-        made_of(dwarf, units, pointee(unit, found?)?, size, None, Count::AsFits)
-    })
+        Next::Inside
+    });
+    let global = || {
+        let offset = *debug.named_globals(function.unit)?.get(name.as_bytes())?.first()?;
+        Some(EntryAt { offset, ..function })
+    };
+    made_of(debug, pointee(debug, found.or_else(global)?)?, size, None, Count::AsFits)
 }
 
-/// What a type points to.
-fn pointee<'a>(unit: &Unit<'a>, mut at: AttributeValue<Slice<'a>>) -> Option<AttributeValue<Slice<'a>>> {
+/// What a variable points to.
+fn pointee(debug: &Debug, variable: EntryAt) -> Option<EntryAt> {
+    let (unit, ty) = debug.inherited(variable, gimli::DW_AT_type)?;
+    let mut at = debug.referred(unit, ty)?;
     for _ in 0..16 {
-        let AttributeValue::UnitRef(offset) = at else { return None };
-        let entry = unit.entry(offset).ok()?;
-        at = entry.attr_value(gimli::DW_AT_type)?;
+        let entry = debug.entry(at)?;
+        at = debug.referred(at.unit, entry.attr_value(gimli::DW_AT_type)?)?;
         if entry.tag() == gimli::DW_TAG_pointer_type {
             return Some(at);
         }
@@ -279,16 +284,9 @@ fn pointee<'a>(unit: &Unit<'a>, mut at: AttributeValue<Slice<'a>>) -> Option<Att
 }
 
 /// A block of so many bytes that holds one of a type, or several.
-fn made_of<'a>(
-    dwarf: &'a gimli::Dwarf<Slice<'a>>,
-    units: &[(usize, Unit<'a>)],
-    at: AttributeValue<Slice<'a>>,
-    size: u64,
-    shown: Option<&str>,
-    count: Count,
-) -> Option<HeapType> {
-    let mut reader = Reader::new(dwarf);
-    let ty = reader.first_units_type(units, at)?;
+fn made_of(debug: &Rc<Debug>, at: EntryAt, size: u64, shown: Option<&str>, count: Count) -> Option<HeapType> {
+    let mut reader = debug.types.borrow_mut();
+    let ty = reader.of_entry(debug, at)?;
     let of_type = reader.types.get(ty).size;
     let mut name = shown.map(str::to_owned).or_else(|| reader.types.get(ty).name.clone())?;
     if !fits(size, of_type) {
@@ -302,7 +300,8 @@ fn made_of<'a>(
     if several {
         name.push_str("[]");
     }
-    Some(HeapType { name, types: reader.types, ty: Some(ty), at: 0, stride: if several { of_type } else { 0 } })
+    let ty = Some((Rc::clone(debug), ty));
+    Some(HeapType { name, ty, at: 0, stride: if several { of_type } else { 0 } })
 }
 
 #[cfg(test)]

@@ -4,24 +4,28 @@
 //! first needed, and kept for the next run of the same program; looking something up is slow (microseconds), so callers
 //! keep what they got.
 
-mod dwarf;
+mod entry_names;
+mod frames;
 mod globals;
 mod heap;
-mod locals;
+mod lambdas;
+mod read_types;
 mod types;
+mod units;
 
+pub use frames::{FrameLayout, LocalPart};
 pub use globals::Datum;
 pub use heap::HeapType;
-pub use locals::{FrameLayout, LocalPart};
+pub use types::Meaning;
 
-use crate::files::Kept;
+use crate::files::{Kept, mapped};
 use globals::{Globals, Whole};
-use locals::Locals;
 use portent_trace::{line_identity, source_lines};
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
+use units::{Debug, EntryAt};
 
 /// A place in the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,8 +99,11 @@ struct Image {
     /// What places without debug information call it.
     name: String,
     lines: OnceCell<Option<addr2line::Loader>>,
+    file: OnceCell<Option<object::File<'static>>>,
+    debug: OnceCell<Option<Rc<Debug>>>,
     globals: OnceCell<Globals>,
-    locals: OnceCell<Option<Locals>>,
+    /// What is on the frames of functions, by where the functions are.
+    frames: RefCell<FxHashMap<EntryAt, Option<Rc<FrameLayout>>>>,
     /// Places that were looked up, by the address that the file gives, as told in one directory.
     places: RefCell<FxHashMap<u64, SourcePlace>>,
     /// What calls allocate, by where they return to, where the program's own code goes on, and how much.
@@ -121,16 +128,8 @@ fn line_of(file: &Path, line: u32) -> String {
 impl Image {
     fn new(path: &str) -> Image {
         let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
-        let (lines, globals, locals) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Image {
-            path: path.into(),
-            name: name.into(),
-            lines,
-            globals,
-            locals,
-            places: RefCell::default(),
-            heap_types: RefCell::default(),
-        }
+        let (lines, file, debug, globals, frames, places, heap_types) = Default::default();
+        Image { path: path.into(), name: name.into(), lines, file, debug, globals, frames, places, heap_types }
     }
     /// The image of a file as it is now, for places that are told relative to a directory.
     fn of(path: &str, directory: &Path) -> Rc<Image> {
@@ -143,11 +142,26 @@ impl Image {
     fn lines(&self) -> Option<&addr2line::Loader> {
         self.lines.get_or_init(|| addr2line::Loader::new(&self.path).ok()).as_ref()
     }
-    fn locals(&self) -> Option<&Locals> {
-        self.locals.get_or_init(|| if self.is_runtime() { None } else { Locals::of(&self.path) }).as_ref()
+    fn file(&self) -> Option<&object::File<'static>> {
+        // It stays mapped: what is known of a file is kept for as long as the process may need it, and a mapping costs
+        // nothing but addresses.
+        let map = || Some(&**Box::leak(Box::new(mapped(&self.path).ok()?)));
+        self.file.get_or_init(|| object::File::parse(map()?).ok()).as_ref()
+    }
+    fn debug(&self) -> Option<&Rc<Debug>> {
+        let read = || if self.is_runtime() { None } else { Debug::of(self.file()?).map(Rc::new) };
+        self.debug.get_or_init(read).as_ref()
     }
     fn globals(&self) -> &Globals {
-        self.globals.get_or_init(|| Globals::of(&self.path))
+        let read = || self.file().map(|file| Globals::of(file, self.debug().cloned()));
+        self.globals.get_or_init(|| read().unwrap_or_default())
+    }
+    /// What is on the frame of the function that contains `pc`, by the addresses of the file.
+    fn frame(&self, pc: u64) -> Option<Rc<FrameLayout>> {
+        let debug = self.debug()?;
+        let function = debug.function(pc)?;
+        let read = || FrameLayout::of(debug, function).map(Rc::new);
+        self.frames.borrow_mut().entry(function).or_insert_with(read).clone()
     }
 }
 
@@ -163,7 +177,12 @@ struct Loaded {
 impl Loaded {
     /// Bytes in which no symbol is known.
     fn without_symbol(&self, inside: u64) -> Datum {
-        Datum { whole: Whole::Module(self.image.name.clone(), inside), path: String::new(), offset: 0, signed: false }
+        Datum {
+            whole: Whole::Module(self.image.name.clone(), inside),
+            path: String::new(),
+            offset: 0,
+            meaning: Meaning::Bits,
+        }
     }
 }
 
@@ -272,7 +291,7 @@ impl Symbols {
                 }
             }
             if place.inlined.iter().any(|inlined| inlined.function == OPERATOR) {
-                let lambdas = loaded.image.locals().map(|locals| locals.inlined_lambdas(address)).unwrap_or_default();
+                let lambdas = loaded.image.debug().map(|debug| lambdas::inlined_at(debug, address)).unwrap_or_default();
                 name_lambdas(&mut place, &lambdas);
             }
             let symbol = lines.find_symbol(address);
@@ -320,7 +339,7 @@ impl Symbols {
     /// What is on the frame of the function that contains `pc`, and what to subtract from addresses in its code.
     pub fn frame(&self, pc: u64) -> Option<(Rc<FrameLayout>, u64)> {
         let loaded = self.at(pc)?;
-        Some((loaded.image.locals()?.frame(pc.wrapping_sub(loaded.bias))?, loaded.bias))
+        Some((loaded.image.frame(pc.wrapping_sub(loaded.bias))?, loaded.bias))
     }
 
     /// What a call that returns to `pc` allocates for the program's own code, which goes on at `own`.
@@ -344,7 +363,7 @@ impl Symbols {
             let counted = |pc: u64| pc.wrapping_sub(1).wrapping_sub(at.bias);
             let allocation =
                 heap::Allocation { functions: &functions, line: &line, own: counted(own), call: counted(call), size };
-            heap::heap_type(at.image.locals()?, &allocation)
+            heap::heap_type(at.image.debug()?, &allocation)
         };
         let found = Rc::new(found().unwrap_or_else(|| HeapType::of_size(size)));
         if let Some(at) = at {
@@ -363,6 +382,12 @@ impl Symbols {
         text.get(line.checked_sub(1)?).cloned()
     }
 
+    /// The variable or part of one that begins at an address.
+    pub fn named_object(&self, address: u64) -> Option<Datum> {
+        let loaded = self.at(address)?;
+        loaded.image.globals().object(address.wrapping_sub(loaded.bias))
+    }
+
     /// What a lock or the like in a module is.
     pub fn object(&self, address: u64) -> Option<Datum> {
         let loaded = self.at(address)?;
@@ -373,7 +398,7 @@ impl Symbols {
 
 /// Where the global variables of a program are declared, as `file.c:12`, and what they are called.
 pub fn declarations(program: &Path) -> std::collections::BTreeMap<String, String> {
-    globals::Globals::of(program).declarations()
+    Image::new(&program.to_string_lossy()).globals().declarations()
 }
 
 /// The name of a function with its scopes, by its symbol. Debug information has only the last part for functions of local
@@ -428,34 +453,6 @@ mod tests {
         assert_eq!(place.inlined[1].function, "main::{lambda()#1}::operator()() const");
         assert_eq!(place.inlined[0].caller.as_deref(), Some("main::{lambda()#1}::operator()() const"));
         assert_eq!(place.function.as_deref(), Some("get"));
-    }
-
-    /// `PORTENT_LARGE=FILE cargo test -p portent-native --lib large -- --ignored --nocapture`
-    #[test]
-    #[ignore = "needs a program with much debug information"]
-    fn names_in_a_large_program_are_found_within_two_seconds() {
-        use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
-        let path = std::env::var("PORTENT_LARGE").expect("PORTENT_LARGE names the program");
-        let bytes = std::fs::read(&path).unwrap();
-        let file = object::File::parse(&*bytes).unwrap();
-        let size: u64 =
-            file.sections().filter(|s| s.name().is_ok_and(|n| n.starts_with(".debug"))).map(|s| s.size()).sum();
-        let functions = file.symbols().filter(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.size() > 64);
-        let functions: Vec<u64> = functions.map(|symbol| symbol.address()).collect();
-        let start = std::time::Instant::now();
-        let mut symbols = Symbols::new(Path::new("/"));
-        symbols.load(&Module { bias: 0, start: 0, end: u64::MAX, path });
-        // As many places as a report of many findings has.
-        let mut found = 0;
-        for &function in functions.iter().step_by((functions.len() / 200).max(1)) {
-            found += usize::from(symbols.place(function + 9).function.is_some());
-            found += usize::from(symbols.frame(function + 8).is_some());
-        }
-        let places = start.elapsed();
-        symbols.datum(file.symbols().find(|s| s.kind() == object::SymbolKind::Data).unwrap().address(), 1);
-        let all = start.elapsed();
-        println!("{size} bytes of debug information, {found} names: {places:?}, with globals {all:?}");
-        assert!(all.as_secs_f64() < 2.0);
     }
 
     #[test]

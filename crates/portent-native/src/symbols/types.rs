@@ -2,6 +2,18 @@
 //!
 //! Pointers are not followed, so a type contains only smaller ones.
 
+/// What the bytes of a variable stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Meaning {
+    /// A number without a sign, or nothing that is known.
+    #[default]
+    Bits,
+    /// An integer with a sign.
+    Signed,
+    /// An address.
+    Pointer,
+}
+
 /// A type, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TypeId(pub(super) u32);
@@ -16,9 +28,7 @@ pub(super) struct Type {
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
     /// Numbers, pointers, and what is not looked into.
-    Scalar {
-        signed: bool,
-    },
+    Scalar(Meaning),
     Array {
         element: TypeId,
     },
@@ -48,8 +58,8 @@ pub(super) struct Part {
     pub(super) path: String,
     /// Where in that part the bytes begin.
     pub(super) offset: u64,
-    /// Whether the bytes are a whole integer with a sign.
-    pub(super) signed: bool,
+    /// What the bytes stand for, if they are the whole of it.
+    pub(super) meaning: Meaning,
 }
 
 /// No type is nested deeper than this; a file that says otherwise is not believed.
@@ -109,16 +119,16 @@ impl Types {
     fn member_at(&self, id: TypeId, offset: u64, len: u64, depth: u32) -> (Part, bool) {
         let ty = self.plain(id);
         let exact = offset == 0 && len == ty.size;
-        let here = |signed| (Part { path: String::new(), offset, signed }, exact);
+        let here = |meaning| (Part { path: String::new(), offset, meaning }, exact);
         if depth == 0 || self.is_closed(id) {
-            return here(false);
+            return here(Meaning::Bits);
         }
         match &ty.shape {
-            Shape::Scalar { signed } => here(*signed && exact),
+            Shape::Scalar(meaning) => here(if exact { *meaning } else { Meaning::Bits }),
             Shape::Array { element } => {
                 let stride = self.get(*element).size;
                 if stride == 0 || offset >= ty.size || offset % stride + len > stride {
-                    return here(false);
+                    return here(Meaning::Bits);
                 }
                 let (part, exact) = self.part_at(*element, offset % stride, len, depth - 1);
                 (Part { path: format!("[{}]{}", offset / stride, part.path), ..part }, exact)
@@ -137,9 +147,9 @@ impl Types {
                         best = Some((Part { path: format!("{dot}{}{}", member.name, part.path), ..part }, exact));
                     }
                 }
-                best.unwrap_or_else(|| here(false))
+                best.unwrap_or_else(|| here(Meaning::Bits))
             }
-            Shape::Alias(_) => here(false),
+            Shape::Alias(_) => here(Meaning::Bits),
         }
     }
 
@@ -169,7 +179,7 @@ impl Types {
             begins.get_or_insert_with(|| path.clone());
         }
         match &ty.shape {
-            Shape::Scalar { .. } => None,
+            Shape::Scalar(_) => None,
             Shape::Alias(next) => self.object_at(*next, offset, path, begins, depth - 1),
             Shape::Array { element } => {
                 let stride = self.get(*element).size;
@@ -228,7 +238,8 @@ mod tests {
     use super::*;
 
     fn number(types: &mut Types, size: u64, signed: bool) -> TypeId {
-        types.add(Type { size, name: None, shape: Shape::Scalar { signed } })
+        let meaning = if signed { Meaning::Signed } else { Meaning::Bits };
+        types.add(Type { size, name: None, shape: Shape::Scalar(meaning) })
     }
     fn member(name: &str, offset: u64, ty: TypeId) -> Member {
         Member { name: name.into(), offset, ty }
@@ -256,7 +267,7 @@ mod tests {
         let (types, accounts) = accounts();
         let path = |offset, len| {
             let part = types.part(accounts, offset, len);
-            (part.path, part.offset, part.signed)
+            (part.path, part.offset, part.meaning == Meaning::Signed)
         };
         assert_eq!(path(112, 4), ("[2].balance".into(), 0, true));
         assert_eq!(path(113, 1), ("[2].balance".into(), 1, false));

@@ -2,7 +2,7 @@
 //! in a replay: the loop finds them, and says by which schedule. What each is called and what it means is here.
 
 use crate::bug::{Harm, Place, Severity, Words};
-use portent_trace::{Names, short_function};
+use portent_trace::{Names, short_function, without_address};
 
 /// What a failure is called and what it means.
 pub(super) fn words(harm: Harm) -> &'static Words {
@@ -110,7 +110,7 @@ impl StackFrame {
         let location = names.location(frame.location);
         StackFrame {
             function: short_function(&frame.function).to_string(),
-            file: location.file.map_or_else(|| location.to_string(), str::to_owned),
+            file: location.file.map_or_else(|| without_address(&location.to_string()).to_owned(), str::to_owned),
             line: location.line,
             user: frame.user,
         }

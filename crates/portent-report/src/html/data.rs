@@ -5,7 +5,7 @@
 
 use super::excerpts::Excerpts;
 use crate::json::model;
-use crate::lookup::Passage;
+use crate::lookup::{Passage, Value};
 use crate::place;
 use crate::relevance::Relevance;
 use crate::report::{Report, Spot, Story, ToldTrace, Verdict};
@@ -299,7 +299,8 @@ impl Events {
             events.action.push(action);
             events.object.push(object);
             events.place.push(place);
-            events.value.push(event.value.filter(|_| event.op.variable().is_some()).map(|value| value.to_string()));
+            let value = event.value.filter(|_| event.op.variable().is_some());
+            events.value.push(value.map(|value| Value::of(trace, id, value).to_string()));
         }
         events
     }
@@ -411,7 +412,7 @@ fn place_data<'a>(
         role: place.role.name(),
         thread: place.thread.as_deref(),
         what: format!("{} {}", place.op, place.object),
-        value: place.value.map(|value| value.to_string()),
+        value: place.value.as_ref().map(Value::to_string),
         at: at.as_ref().map(|at| place::written(sources, at)),
         function: at.and_then(|at| at.function).map(|name| function(&name)),
         event: place.thread.as_ref().and_then(|_| goals.nth(nth)).and_then(|(_, event)| number(*event)),

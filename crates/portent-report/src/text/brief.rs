@@ -6,8 +6,11 @@ use super::lines::lines;
 use super::paint::{Ink, paint};
 use crate::deciding::verb;
 use crate::level::Level;
+use crate::place;
 use crate::report::{Report, Story, Verdict};
-use crate::words::{cut, line, short, wrapped};
+use crate::source::Sources;
+use crate::threads::Begun;
+use crate::words::{cut, function, line, short, wrapped};
 use portent_predict::{Failure, Role};
 
 /// Width of the labels.
@@ -15,6 +18,8 @@ const LABEL: usize = 11;
 /// Lines of prose, and of what the program said.
 const PROSE: usize = 4;
 const SAID: usize = 4;
+/// Lines about threads.
+const THREADS: usize = 3;
 
 /// The whole block.
 ///
@@ -24,6 +29,7 @@ pub(crate) fn block(report: &Report, story: &Story, look: &Look, first: bool) ->
     page.prose(&story.why);
     page.reason(story);
     page.text.push_str(&lines(report, story, look));
+    page.threads(report, story);
     page.decisive(report, story);
     match story.finding.bug.failure() {
         Some(failure) => page.failure(report, story, failure),
@@ -137,6 +143,13 @@ impl Page<'_> {
         }
     }
 
+    /// Who the threads are: what the program calls them, what they run, and the line that started them.
+    fn threads(&mut self, report: &Report, story: &Story) {
+        let room = self.look.width.min(Look::WIDEST).saturating_sub(2 + LABEL);
+        let told = begun(&report.settings.sources, &story.threads);
+        self.list("threads", &told.iter().map(|told| cut(told, room)).collect::<Vec<_>>());
+    }
+
     fn decisive(&mut self, report: &Report, story: &Story) {
         if let Some(decided) = &story.decided {
             self.say("decisive", &decided.sentence(&report.settings.sources), 3);
@@ -170,6 +183,24 @@ impl Page<'_> {
             self.list("replay", &[command]);
         }
     }
+}
+
+/// A line for the threads that one line of the source started to run one function, and so on.
+fn begun(sources: &Sources, threads: &[Begun]) -> Vec<String> {
+    let mut lines: Vec<(Vec<String>, String)> = Vec::new();
+    for one in threads.iter().filter(|one| one.is_known()) {
+        let Some(at) = &one.started else { continue };
+        let runs = one.routine.as_ref().map(|routine| format!("{}  ", function(routine))).unwrap_or_default();
+        let by = at.function.as_ref().map(|name| format!(" in {}", function(name))).unwrap_or_default();
+        let told = format!("{runs}started at {}{by}", place::written(sources, at));
+        let name = line(&one.thread);
+        match lines.iter_mut().find(|(_, other)| *other == told) {
+            Some((names, _)) => names.push(name),
+            None => lines.push((vec![name], told)),
+        }
+    }
+    let lines = lines.into_iter().map(|(names, told)| format!("{}  {told}", names.join(", "))).collect();
+    at_most(lines, THREADS)
 }
 
 /// The first lines, and a sign that there are more.

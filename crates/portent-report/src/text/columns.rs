@@ -79,7 +79,7 @@ fn cells_of(moment: &Moment, threads: &[&str], width: usize, colours: bool) -> V
     let names = threads.iter().map(|name| line(name).chars().count()).max().unwrap_or(0).min(NAME);
     let number = threads.iter().position(|name| *name == moment.thread).unwrap_or(0);
     let name = format!("{:<names$}", short(&line(&moment.thread), names.max(5)));
-    let value = moment.value.map_or_else(String::new, |value| format!(" = {value}"));
+    let value = moment.value.as_ref().map_or_else(String::new, |value| format!(" = {value}"));
     let room = width.saturating_sub(4 + name.chars().count());
     let what = short(&format!("{}{value}", line(&moment.what)), room);
     // The location gets what is left: whole, without its directories, or not at all.

@@ -104,7 +104,7 @@ fn heading(story: &Story, look: &Look) -> String {
 }
 
 fn row(place: &Spot) -> [String; 4] {
-    let value = place.value.map_or_else(String::new, |value| format!(" = {value}"));
+    let value = place.value.as_ref().map_or_else(String::new, |value| format!(" = {value}"));
     let what = format!("{} {}{value}", place.op, line(&place.object));
     let who = place.thread.as_deref().map_or_else(String::new, line);
     let Some(at) = &place.at else { return [place.role.name().into(), who, what, String::new()] };

@@ -106,8 +106,11 @@ impl Layout {
     }
     /// What the variable that contains a kernel variable stands for.
     pub(crate) fn part_object<'a>(&self, names: &'a Names, id: VarId) -> ObjectName<'a> {
-        let variable = if self.is_identity() { id.0 } else { self.parts[id.index()].variable };
-        names.object(ObjectClass::Variable, variable)
+        names.object(ObjectClass::Variable, self.variable_of(id))
+    }
+    /// The variable that contains a kernel variable, by its number in the names.
+    pub(crate) fn variable_of(&self, id: VarId) -> u32 {
+        if self.is_identity() { id.0 } else { self.parts[id.index()].variable }
     }
 }
 

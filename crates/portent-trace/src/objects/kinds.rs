@@ -44,16 +44,27 @@ pub(crate) fn base_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// Members as far as the program's author named them, without indices: `[2].items._M_impl._M_start` is `[].items`. Members
-/// whose names are reserved are the insides of a library's class, and one container is one object.
+/// Members as far as the program's author named them, without indices: `[2].items._M_impl._M_start` is `[].items`.
 pub fn own_path(path: &str) -> String {
+    let (path, _) = own_part(path);
     let mut own = String::with_capacity(path.len());
     let mut rest = path;
-    while let Some(first) = rest.chars().next() {
-        if first == '[' {
-            let end = rest.find(']').map_or(rest.len(), |end| end + 1);
-            own.push_str("[]");
-            rest = &rest[end..];
+    while let Some(open) = rest.find('[') {
+        own.push_str(&rest[..open]);
+        own.push_str("[]");
+        rest = rest[open..].find(']').map_or("", |end| &rest[open + end + 1..]);
+    }
+    own + rest
+}
+
+/// Members as far as the program's author named them, and the rest. Members whose names are reserved are the insides of a
+/// library's class, and one container is one object.
+pub(super) fn own_part(path: &str) -> (&str, &str) {
+    let mut at = 0;
+    while at < path.len() {
+        let rest = &path[at..];
+        if rest.starts_with('[') {
+            at += rest.find(']').map_or(rest.len(), |end| end + 1);
             continue;
         }
         let mark = rest.len() - rest.trim_start_matches(['.', '-', '>']).len();
@@ -65,10 +76,10 @@ pub fn own_path(path: &str) -> String {
         if reserved && mark > 0 {
             break;
         }
-        own.push_str(&rest[..end]);
-        rest = &rest[end..];
+        // Two dots in a row, of which no program has any, are passed all the same.
+        at += end.max(1);
     }
-    own
+    path.split_at(at.min(path.len()))
 }
 
 #[cfg(test)]

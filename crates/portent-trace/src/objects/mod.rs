@@ -10,13 +10,16 @@
 //! | `text` | what an object is called; the only place where names are made, and the only one where text is searched |
 //! | `table` | objects, interned beside the names of a trace |
 //! | `kinds` | which objects are the same to whoever wrote the program |
+//! | `pointees` | what variables that hold addresses pointed to |
 
 mod kinds;
+mod pointees;
 mod table;
 mod text;
 
 pub(crate) use kinds::base_name;
 pub use kinds::own_path;
+pub(crate) use pointees::Pointee;
 pub(crate) use table::{Objects, PackedName, PackedObject};
 pub(crate) use text::byte_range_text;
 

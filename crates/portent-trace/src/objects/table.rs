@@ -3,6 +3,7 @@
 //! A name keeps its text in the [`NameTable`](crate::NameTable) of its class; what it stands for is kept beside it, under the
 //! same number. Variables of one object share the object.
 
+use super::pointees::Pointees;
 use super::text::Described;
 use super::{Apart, ApartBy, Local, Object, ObjectName};
 use crate::error::Problem;
@@ -60,6 +61,7 @@ pub(crate) struct Objects {
     /// Objects in memory that are called the same, and which of them is in which region, counted from 1. Not in files: only
     /// who names memory needs it.
     namesakes: FxHashMap<String, FxHashMap<u32, u64>>,
+    pub(crate) pointees: Pointees,
 }
 
 impl PackedName {
@@ -279,7 +281,7 @@ impl Names {
 
     /// Like [`Names::intern_range`], by what the memory is and where: objects of one name are counted, and where another
     /// range has the name, it says how long or where this one is.
-    pub fn intern_memory(&mut self, name: ObjectName<'_>, range: ByteRange, address: u64) -> Result<u32, Problem> {
+    pub fn intern_memory(&mut self, name: ObjectName<'_>, range: ByteRange) -> Result<u32, Problem> {
         let mut name = name;
         let whole = self.describe(&ObjectName::of(name.object));
         let namesakes = self.objects_mut().namesakes.entry(whole).or_default();
@@ -294,10 +296,10 @@ impl Names {
             let same_start = other.is_some_and(|other| (other.region, other.start) == (range.region, range.start));
             name.apart = match same_start {
                 true => Apart { by, len: range.len, again: 0 },
-                false => Apart { by: ApartBy::Address(address), ..Apart::default() },
+                false => Apart { by: ApartBy::Address(range.start), ..Apart::default() },
             };
             if self.known_object(ObjectClass::Variable, &name).is_some() {
-                name.apart = Apart { by: ApartBy::Address(address), len: range.len, again: 0 };
+                name.apart = Apart { by: ApartBy::Address(range.start), len: range.len, again: 0 };
             }
             if self.known_object(ObjectClass::Variable, &name).is_some() {
                 // Memory that belonged to somebody else before; the number of the region is new.
@@ -393,7 +395,7 @@ mod tests {
             (range(2, 8, 8), 0x28, "x@0x28"),
             (range(2, 16, 8), 0x28, "x@0x28:8"),
         ] {
-            let id = names.intern_memory(global("x"), range, address).unwrap();
+            let id = names.intern_memory(global("x"), range).unwrap();
             assert_eq!(names.name(ObjectClass::Variable, id), expected);
             assert_eq!(
                 (names.range(id), names.object(ObjectClass::Variable, id).object),

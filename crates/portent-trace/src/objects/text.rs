@@ -1,7 +1,9 @@
 //! What objects are called. Ids of findings are made from these texts: a change here changes them all.
 
+use super::kinds::own_part;
 use super::{Apart, ApartBy, Local, Object, ObjectName};
 use crate::names::{Location, Names};
+use crate::places::without_address;
 use std::fmt::{self, Display, Formatter};
 
 /// An object as text, by the names of its trace.
@@ -13,26 +15,32 @@ pub(super) struct Described<'a> {
 impl Display for Described<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let ObjectName { object, path, offset, apart } = *self.name;
+        let (path, inside) = path.find("._vptr").map_or_else(|| own_part(path), |at| path.split_at(at));
+        let inside = Inside(inside);
         match object {
             Object::Named(text) => f.write_str(text)?,
-            Object::Global { name } => write!(f, "{name}{path}{}", Plus(offset))?,
+            Object::Global { name } => write!(f, "{name}{path}{}{inside}", Plus(offset))?,
             Object::Heap { type_name, site, ordinal } => {
-                let (site, type_name) = (self.names.location(site), type_name.unwrap_or("memory"));
+                let (site, type_name) = (self.names.location(site).to_string(), type_name.unwrap_or("memory"));
                 match (type_name.strip_suffix("[]"), path.strip_prefix('.')) {
-                    (Some(element), _) if path.starts_with('[') => write!(f, "{element}{path}{}", Plus(offset))?,
-                    (_, Some(member)) => write!(f, "{type_name}::{member}{} of {type_name}", Plus(offset))?,
-                    _ if offset > 0 => write!(f, "byte {offset} of {type_name}")?,
-                    _ => write!(f, "{type_name}{path}")?,
+                    (Some(element), _) if path.starts_with('[') => {
+                        write!(f, "{element}{path}{}{inside}", Plus(offset))?
+                    }
+                    (_, Some(member)) => write!(f, "{type_name}::{member}{}{inside} of {type_name}", Plus(offset))?,
+                    _ if offset > 0 => write!(f, "byte {offset} of {type_name}{inside}")?,
+                    _ => write!(f, "{type_name}{path}{inside}")?,
                 }
-                write!(f, " from {site}{}", Which(ordinal.into()))?;
+                write!(f, " from {}{}", without_address(&site), Which(ordinal.into()))?;
             }
             Object::Stack { local: Some(local), .. } => {
                 let Local { function, name } = local;
                 // A lambda has no name that one could call it by.
                 let call = if function.ends_with(['}', ')']) { "" } else { "()" };
-                write!(f, "{name}{path}{} in {function}{call}", Plus(offset))?;
+                write!(f, "{name}{path}{}{inside} in {function}{call}", Plus(offset))?;
             }
-            Object::Stack { thread, local: None } => write!(f, "stack({})+{offset}", self.names.thread(thread))?,
+            Object::Stack { thread, local: None } => {
+                write!(f, "byte {offset} of the stack of {}", self.names.thread(thread))?
+            }
             Object::Module { name, offset } => write!(f, "byte {offset} of {name}")?,
             Object::Memory { address: 0 } => f.write_str("null pointer")?,
             Object::Memory { address: address @ 1..NULL_PAGE } => write!(f, "null pointer+{address}")?,
@@ -50,6 +58,26 @@ impl Display for Described<'_> {
 
 /// Nothing is ever in the first page: what is accessed there is a member of what a null pointer does not point to.
 const NULL_PAGE: u64 = 4096;
+
+/// The insides of a library's class, in words: `._M_t._M_impl._M_node_count` are its `(node count)`.
+struct Inside<'a>(&'a str);
+
+impl Display for Inside<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        /// What holds all the rest, and says nothing.
+        const WRAPPERS: [&str; 4] = ["_M_t", "_M_impl", "_M_h", "_M_base"];
+        if self.0.starts_with("._vptr") {
+            return f.write_str(" (virtual table)");
+        }
+        let members = self.0.split(['.', '[', ']']).filter(|member| !member.is_empty() && !WRAPPERS.contains(member));
+        let words = members.map(|member| {
+            let name = member.trim_start_matches('_');
+            name.strip_prefix("M_").unwrap_or(name).trim_matches('_').replace('_', " ")
+        });
+        let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+        if words.is_empty() { Ok(()) } else { write!(f, " ({})", words.join(" ")) }
+    }
+}
 
 /// An offset, unless it is 0.
 struct Plus(u64);
@@ -88,7 +116,7 @@ impl Display for Apart {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.by {
             ApartBy::Nothing => {}
-            ApartBy::Address(address) => write!(f, "@{address:#x}")?,
+            ApartBy::Address(address) => write!(f, " (at byte {address})")?,
             ApartBy::Nth(n) => Which(n).fmt(f)?,
         }
         if self.len > 0 {
@@ -157,6 +185,10 @@ mod tests {
             (Object::Named("x[0..4]"), "", 0, "x[0..4]"),
             (accounts, "[2].balance", 0, "accounts[2].balance"),
             (accounts, "[2]", 3, "accounts[2]+3"),
+            (accounts, "._M_t._M_impl._M_node_count", 0, "accounts (node count)"),
+            (accounts, "[2].log._M_impl._M_start", 0, "accounts[2].log (start)"),
+            (node, "._vptr.Node", 0, "Node (virtual table) from list.c:31 (third)"),
+            (local, "._M_h._M_before_begin._M_nxt", 0, "total (before begin nxt) in main()"),
             (heap, "", 0, "memory from list.c:31 (third)"),
             (heap, "", 8, "byte 8 of memory from list.c:31 (third)"),
             (node, "", 0, "Node from list.c:31 (third)"),
@@ -165,8 +197,8 @@ mod tests {
             (nodes(1), "", 0, "Node[] from list.c:31"),
             (nodes(11), "[2].next", 0, "Node[2].next from list.c:31 (11th)"),
             (nodes(22), "[2]", 4, "Node[2]+4 from list.c:31 (22nd)"),
-            (stack, "", 2912, "stack(T0:main)+2912"),
-            (stack, "", 0, "stack(T0:main)+0"),
+            (stack, "", 2912, "byte 2912 of the stack of T0:main"),
+            (stack, "", 0, "byte 0 of the stack of T0:main"),
             (local, "[1]", 2, "total[1]+2 in main()"),
             (lambda, "", 0, "n in main::{lambda()#1}"),
             (Object::Module { name: "libm.so.6", offset: 0x10 }, "", 0, "byte 16 of libm.so.6"),
@@ -184,8 +216,8 @@ mod tests {
         let apart = |by, len, again| Apart { by, len, again };
         for (object, apart, expected) in [
             (accounts, apart(ApartBy::Nothing, 4, 0), "accounts:4"),
-            (accounts, apart(ApartBy::Address(0x20), 0, 0), "accounts@0x20"),
-            (accounts, apart(ApartBy::Address(0x20), 4, 9), "accounts@0x20:4#9"),
+            (accounts, apart(ApartBy::Address(0x20), 0, 0), "accounts (at byte 32)"),
+            (accounts, apart(ApartBy::Address(0x20), 4, 9), "accounts (at byte 32):4#9"),
             (accounts, apart(ApartBy::Nth(2), 0, 3), "accounts (second)#3"),
             (Object::Message { channel: 1, number: 2 }, apart(ApartBy::Nothing, 0, 2), "chan 0x1:2#2"),
             (Object::Handover { lock }, apart(ApartBy::Nothing, 0, 1), "m handed over #1"),

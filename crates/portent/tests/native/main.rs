@@ -10,6 +10,7 @@ mod forced;
 mod forkserver;
 mod gdb;
 mod identity;
+mod names;
 mod order;
 mod output;
 mod stacks;

@@ -9,7 +9,7 @@ use super::definitions::BadDefinitions;
 use crate::error::TraceError;
 use crate::ids::{LocId, StackId};
 use crate::names::{Names, ObjectClass};
-use crate::objects::{Apart, ApartBy, PackedName, PackedObject};
+use crate::objects::{Apart, ApartBy, PackedName, PackedObject, Pointee};
 use crate::stacks::Frame;
 
 /// Section of texts that objects are made of.
@@ -20,6 +20,8 @@ pub(super) const OBJECTS: u8 = 130;
 pub(super) const OBJECT_NAMES: u8 = 131;
 /// Section of call stacks.
 pub(super) const STACKS: u8 = 132;
+/// Section of what pointers pointed to.
+pub(super) const POINTEES: u8 = 133;
 
 /// The most that one section holds.
 const SECTION: usize = 1 << 16;
@@ -30,6 +32,7 @@ pub(super) struct Written {
     objects: usize,
     names: [usize; ObjectClass::ALL.len()],
     stacks: usize,
+    pointees: usize,
 }
 
 impl Written {
@@ -37,6 +40,7 @@ impl Written {
     pub(super) fn is_behind(&self, names: &Names) -> bool {
         self.objects < names.objects().all().len()
             || self.stacks < names.stacks().len()
+            || self.pointees < names.objects().pointees.all().len()
             || ObjectClass::ALL
                 .iter()
                 .zip(self.names)
@@ -83,6 +87,15 @@ impl Written {
             put(&mut section, part, |&stack| names.stacks().frame(stack).function);
             put(&mut section, part, |&stack| names.stacks().frame(stack).call.to_bits());
             self.stacks += part.len();
+            emit(&section)?;
+        }
+        for part in objects.pointees.all()[self.pointees..].chunks(SECTION) {
+            let mut section = head(&[POINTEES], self.pointees, part.len());
+            put(&mut section, part, |pointee| pointee.variable);
+            put(&mut section, part, |pointee| pointee.value as u32);
+            put(&mut section, part, |pointee| (pointee.value >> 32) as u32);
+            put(&mut section, part, |pointee| pointee.word);
+            self.pointees += part.len();
             emit(&section)?;
         }
         Ok(())
@@ -197,6 +210,21 @@ pub(super) fn read_stacks(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<
     Ok(())
 }
 
+pub(super) fn read_pointees(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<(), BadDefinitions> {
+    let first = names.objects().pointees.all().len();
+    let count = count(cursor, first, u32::MAX as usize)?;
+    let [variables, lows, highs, words] = columns(cursor, count)?;
+    let (known, named) = (names.count(ObjectClass::Variable), names.objects().words().len());
+    for i in 0..count {
+        if variables[i] as usize >= known || words[i] as usize >= named {
+            return Err("a pointer is a variable, or points to something, that is not defined".into());
+        }
+        let value = (u64::from(lows[i]) | u64::from(highs[i]) << 32) as i64;
+        names.objects_mut().pointees.add(Pointee { variable: variables[i], value, word: words[i] });
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,6 +275,15 @@ mod tests {
             assert_eq!(found.as_deref(), Some(expected), "{columns:?}");
         }
         assert!(fault(Version::One, &[STACKS], 0, &[&[0], &[0], &[0]]).is_some(), "version 1 has none");
+    }
+
+    #[test]
+    fn only_pointers_to_what_is_defined_are_let_in() {
+        let pointees =
+            |columns: [u32; 4]| fault(Version::Two, &[POINTEES], 0, &columns.each_ref().map(std::slice::from_ref));
+        assert_eq!(pointees([1, 5, 1 << 31, 0]), None);
+        let said = "a pointer is a variable, or points to something, that is not defined";
+        assert_eq!((pointees([2, 0, 0, 0]).as_deref(), pointees([0, 0, 0, 1]).as_deref()), (Some(said), Some(said)));
     }
 
     #[test]
