@@ -16,4 +16,4 @@ mod semaphores;
 pub use check::{Checker, Executed, Numbers, Rejected, check};
 pub use goal::{Goal, Kind, Model, Schedule, Stretch, Unknown, Verdict, Writer};
 pub use read_rule::{ReadRule, Recorded};
-pub use semaphores::ForcedPosts;
+pub use semaphores::Posts;

@@ -7,7 +7,7 @@
 //! n-th wait comes after the n-th post"; with a semaphore that is used as a lock, "one section after the other".
 
 use portent_trace::{EventId, Op, SemId, Trace};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 
 /// How what one thread has done to a semaphore moves its count: after each of its operations, in order.
@@ -95,38 +95,57 @@ impl Share {
     }
 }
 
-/// Posts that come before a wait in every reordering, by wait: must-order (docs/src/internals/semantics.md §1).
+/// What is known of the posts of a trace.
+///
+/// Some come before a wait in every reordering: that is part of must-order (docs/src/internals/semantics.md §1). And
+/// first come, first served, each wait has one that let it through: a set of events that has it with each of its waits, and with a failed try all
+/// that came before it, can be taken in observed order.
 #[derive(Clone, Debug, Default)]
-pub struct ForcedPosts {
-    before: FxHashMap<EventId, Vec<EventId>>,
+pub struct Posts {
+    of: Vec<Vec<EventId>>,
+    /// For each semaphore and thread that uses it, the operations.
+    uses: Vec<Vec<(Vec<EventId>, Share)>>,
+    forced: FxHashMap<EventId, Vec<EventId>>,
+    forcing: FxHashSet<EventId>,
+    served: FxHashMap<EventId, EventId>,
 }
 
-impl ForcedPosts {
+impl Posts {
     /// Those of a trace.
     pub fn of(trace: &Trace) -> Self {
-        let mut forced = ForcedPosts::default();
+        let mut posts = Posts::default();
         if trace.semaphores() == 0 {
-            return forced;
+            return posts;
         }
-        // For each semaphore and thread, its operations.
+        posts.of = vec![Vec::new(); trace.semaphores()];
+        // For each semaphore and thread, its operations; and how many waits were let through by what was there before.
         let mut uses: Vec<Vec<(usize, Vec<EventId>)>> = vec![Vec::new(); trace.semaphores()];
+        let mut waits = vec![0u64; trace.semaphores()];
         for event in trace.events() {
-            if let Op::Post(s) | Op::Wait(s) = event.op {
-                let (threads, thread) = (&mut uses[s.index()], event.thread.index());
-                match threads.iter_mut().find(|(known, _)| *known == thread) {
-                    Some((_, events)) => events.push(event.id),
-                    None => threads.push((thread, vec![event.id])),
-                }
+            let (Op::Post(s) | Op::Wait(s)) = event.op else { continue };
+            if let Op::Post(_) = event.op {
+                posts.of[s.index()].push(event.id);
+            } else {
+                let before = waits[s.index()].checked_sub(trace.initial_count(s));
+                let post = before.and_then(|at| posts.of[s.index()].get(at as usize));
+                posts.served.extend(post.map(|&post| (event.id, post)));
+                waits[s.index()] += 1;
+            }
+            let (threads, thread) = (&mut uses[s.index()], event.thread.index());
+            match threads.iter_mut().find(|(known, _)| *known == thread) {
+                Some((_, events)) => events.push(event.id),
+                None => threads.push((thread, vec![event.id])),
             }
         }
         for (s, threads) in uses.iter().enumerate() {
             let initial = i64::try_from(trace.initial_count(SemId::new(s))).unwrap_or(i64::MAX);
-            forced.add(trace, initial, threads);
+            let shares = posts.force(trace, initial, threads);
+            posts.uses.push(threads.iter().map(|(_, events)| events.clone()).zip(shares).collect());
         }
-        forced
+        posts
     }
 
-    fn add(&mut self, trace: &Trace, initial: i64, threads: &[(usize, Vec<EventId>)]) {
+    fn force(&mut self, trace: &Trace, initial: i64, threads: &[(usize, Vec<EventId>)]) -> Vec<Share> {
         let step = |&event: &EventId| if matches!(trace.op(event), Op::Post(_)) { 1 } else { -1 };
         let shares: Vec<Share> = threads.iter().map(|(_, events)| Share::of(events.iter().map(step))).collect();
         let whole = |i: usize| 0..=threads[i].1.len();
@@ -145,16 +164,39 @@ impl ForcedPosts {
                     }
                 }
                 if !posts.is_empty() {
-                    self.before.insert(wait, posts);
+                    self.forcing.extend(&posts);
+                    self.forced.insert(wait, posts);
                 }
             }
         }
+        shares
     }
 
+    /// By how much the operations that have happened, of each thread the first ones, have moved the count of a semaphore.
+    pub fn moved(&self, semaphore: SemId, has_happened: impl Fn(EventId) -> bool) -> i64 {
+        let of =
+            |(events, share): &(Vec<EventId>, Share)| share.at(events.partition_point(|&event| has_happened(event)));
+        self.uses.get(semaphore.index()).into_iter().flatten().map(of).sum()
+    }
+
+    /// Every post of a semaphore, in observed order.
+    pub fn of_semaphore(&self, semaphore: SemId) -> &[EventId] {
+        self.of.get(semaphore.index()).map_or(&[], Vec::as_slice)
+    }
     /// Posts of other threads that come before a wait in every reordering; of each thread, the last.
     #[inline]
-    pub fn before(&self, wait: EventId) -> &[EventId] {
-        self.before.get(&wait).map_or(&[], Vec::as_slice)
+    pub fn forced(&self, wait: EventId) -> &[EventId] {
+        self.forced.get(&wait).map_or(&[], Vec::as_slice)
+    }
+    /// Whether a post is forced by some wait.
+    #[inline]
+    pub fn is_forced(&self, post: EventId) -> bool {
+        self.forcing.contains(&post)
+    }
+    /// The post that let a wait through, first come, first served; `None` if what the semaphore began with did.
+    #[inline]
+    pub fn served(&self, wait: EventId) -> Option<EventId> {
+        self.served.get(&wait).copied()
     }
 }
 
@@ -173,23 +215,23 @@ mod tests {
         }
         assert_eq!(share.at_least(1, &(3..=9)), 3..=9);
         assert_eq!(share.at_least(1, &(4..=7)), 7..=7);
-        assert_eq!(share.no_more_around(3), 3..=6);
+        assert_eq!(share.no_more_around(3), 3..=7);
     }
 
     #[test]
     fn the_nth_wait_comes_after_the_nth_post_of_the_only_thread_that_posts() {
         let text = "A|post(s)\nB|semw(s)\nA|post(s)\nC|semw(s)\nA|post(s)\nB|semw(s)\n";
         let trace = Trace::from_std(text).unwrap();
-        let forced = ForcedPosts::of(&trace);
-        let before = |wait: usize| forced.before(EventId::new(wait)).iter().map(|e| e.index()).collect::<Vec<_>>();
+        let posts = Posts::of(&trace);
+        let before = |wait: usize| posts.forced(EventId::new(wait)).iter().map(|e| e.index()).collect::<Vec<_>>();
         assert_eq!([before(1), before(3), before(5)], [vec![0], vec![0], vec![2]]);
     }
 
     #[test]
     fn who_may_be_served_by_either_is_forced_by_neither() {
         let trace = Trace::from_std("A|post(s)\nB|post(s)\nC|semw(s)\nC|semw(s)\n").unwrap();
-        let forced = ForcedPosts::of(&trace);
-        assert!(forced.before(EventId::new(2)).is_empty());
-        assert_eq!(forced.before(EventId::new(3)).len(), 2);
+        let posts = Posts::of(&trace);
+        assert!(posts.forced(EventId::new(2)).is_empty());
+        assert_eq!(posts.forced(EventId::new(3)).len(), 2);
     }
 }

@@ -1,7 +1,7 @@
 //! Names, interned once per trace: engines and columns carry dense ids only.
 
 use crate::error::Problem;
-use crate::ids::{BlockId, CondId, SemId, LocId, LockId, ThreadId};
+use crate::ids::{BlockId, CondId, LocId, LockId, SemId, ThreadId};
 use crate::objects::Objects;
 use crate::stacks::Stacks;
 use hashbrown::HashTable;

@@ -185,12 +185,7 @@ struct Bounds {
 
 impl Counter {
     /// What the shares force when a node happens, if each chain has made so many of its operations then; `None` if it cannot.
-    fn bounds(
-        &self,
-        w: &Window<'_>,
-        node: Node,
-        ranges: impl Fn(&Uses) -> RangeInclusive<usize>,
-    ) -> Option<Bounds> {
+    fn bounds(&self, w: &Window<'_>, node: Node, ranges: impl Fn(&Uses) -> RangeInclusive<usize>) -> Option<Bounds> {
         let (_, need) = w.act[node].needs_count()?;
         let own = w.chain_of[node];
         let others = || self.uses.iter().filter(|uses| uses.chain != own);

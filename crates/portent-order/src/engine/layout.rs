@@ -190,7 +190,7 @@ impl<'t> Window<'t> {
                     Act::Other
                 }
                 Op::Wait(_) if let Some(relaxed) = slice.and_then(|slice| slice.relaxed.as_ref()) => {
-                    let inside = relaxed.forced.before(event).iter().filter_map(|&post| self.local(post));
+                    let inside = relaxed.posts.forced(event).iter().filter_map(|&post| self.local(post));
                     let edges: Vec<(Node, Node)> = inside.map(|post| (post, node)).collect();
                     self.hard.extend(edges);
                     Act::Other
@@ -248,7 +248,8 @@ impl<'t> Window<'t> {
                 Some(slice) => (slice.counted)(s),
                 None => prefix.counted.get(&s).copied().unwrap_or(0),
             };
-            let base = |s: SemId| i64::try_from(trace.initial_count(s)).unwrap_or(i64::MAX / 2).saturating_add(moved(s));
+            let base =
+                |s: SemId| i64::try_from(trace.initial_count(s)).unwrap_or(i64::MAX / 2).saturating_add(moved(s));
             let bases: Vec<i64> = counted.known.iter().map(|&s| base(s)).collect();
             self.add_counters(&bases, &counted.nodes);
         }

@@ -8,6 +8,7 @@
 //! it is looked at through the slice's events: program order, tokens, critical sections and reads-from among them. What
 //! depends on where the slice was cut is dropped:
 //! - sections that began below it, and sections that end above it, unless the goal stops their thread inside;
+//! - counts of semaphores, but for the posts that every reordering has before a wait;
 //! - failed tries, whose holder may be anywhere; whether threads are stuck at the end (lost wake-ups);
 //! - reads of what a variable holds below it, unless every write of the variable in the slice comes after that
 //!   ([`Relaxed::after`]): only then must such a read come before them all.
@@ -21,7 +22,7 @@
 use super::index::{Node, Source};
 use super::window::{Act, Window};
 use crate::goal::Writer;
-use crate::semaphores::ForcedPosts;
+use crate::semaphores::Posts;
 use portent_trace::{EventId, LockId, Mode, Op, SemId, ThreadId, Trace, VarId};
 use rustc_hash::FxHashSet;
 
@@ -50,7 +51,7 @@ pub struct Relaxed<'a> {
     /// Order that every reordering obeys and that does not follow from the slice's events: before, after.
     pub orders: Vec<(EventId, EventId)>,
     /// Posts that come before a wait in every reordering: all that it knows of semaphores.
-    pub forced: &'a ForcedPosts,
+    pub posts: &'a Posts,
     /// Whether a write of the slice (the second) comes after one below it (the first) in every reordering that has both.
     pub after: &'a dyn Fn(EventId, EventId) -> bool,
 }

@@ -193,7 +193,9 @@ impl<'w, 't> Threads<'w, 't> {
                 !held_against(scope.lock, scope.mode) && (!stays_open || !self.is_wanted(target, id))
             }
             Act::Busy(lock, mode) => held_against(lock, mode),
-            Act::Wait(_) | Act::Empty(_) => w.act[node].needs_count().is_none_or(|(s, need)| need.is_met(self.counts[s])),
+            Act::Wait(_) | Act::Empty(_) => {
+                w.act[node].needs_count().is_none_or(|(s, need)| need.is_met(self.counts[s]))
+            }
             Act::Wake(wait) => {
                 let (Some(sleep), Some(notify)) = (w.waits[wait].sleep, w.waits[wait].notify) else { return true };
                 // The notify has happened: a wake comes after it.

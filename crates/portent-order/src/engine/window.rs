@@ -4,8 +4,10 @@
 //! sound, and forgets what comes after it: a trace may stop anywhere. Within it everything is exact. [`super::layout`]
 //! makes it, [`super::cuts`] says which sets of its events can be taken in observed order.
 
-use super::index::{Chain, Dense, Id, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Semaphore, Source, Variable, WaitId, ids};
 use super::counts::Counter;
+use super::index::{
+    Chain, Dense, Id, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Semaphore, Source, Variable, WaitId, ids,
+};
 use super::rows::{Cut, Row, Rows};
 use super::values::Values;
 use crate::goal::{Schedule, Writer};

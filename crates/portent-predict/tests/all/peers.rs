@@ -83,6 +83,7 @@ impl<'t> Peers<'t> {
             let wakes = || trace.pairing_of_wake(eb).is_some_and(|k| trace.pairings()[k.index()].notify == ea);
             let sends = match (peers.op(a), peers.op(b)) {
                 (Op::Send(k), Op::Receive(j)) => k == j,
+                (Op::Post(s), Op::Wait(r)) => s == r,
                 _ => false,
             };
             peers.thread(a) == peers.thread(b) || sends || wakes() || peers.holder(b) == Some(a)
