@@ -203,7 +203,7 @@ impl Search<'_, '_> {
                         let positions = self.theory.simulator().positions();
                         orders.extend(w.counters[semaphore].elsewhere(w, other, positions, chain, z));
                         refined = true;
-                        if self.made.insert(Made::Counts(wait, next, orders.clone())) {
+                        if self.made.insert(Made::Count(Some(wait), next, orders.clone())) {
                             self.clause(&orders, &[!goal]);
                         }
                     }

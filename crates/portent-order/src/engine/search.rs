@@ -83,7 +83,8 @@ pub(super) enum Made {
     Last(Variable, Source, Node),
     Disturbed(WaitId, Node),
     CanGoOn(WaitId, Node, Option<ScopeId>),
-    Counts(WaitId, Node, Vec<(Node, Node)>),
+    /// One of these orders, for an event that needs a count; or where a wait is lost.
+    Count(Option<WaitId>, Node, Vec<(Node, Node)>),
 }
 
 /// Whether it refuses an order that obeys all rules.
@@ -313,12 +314,15 @@ impl<'w, 't> Search<'w, 't> {
 
     /// Makes clauses of the obstacles that are none yet; whether there are any.
     pub(super) fn make_new(&mut self, obstacles: Vec<Obstacle>) -> bool {
-        let is_new = |o: &Obstacle| self.made.insert(Made::Obstacle(o.clone()));
-        let new = obstacles.into_iter().filter(is_new).collect::<Vec<_>>();
+        let simulator = self.theory.simulator();
+        let made = |obstacle: Obstacle| match obstacle {
+            Obstacle::Count(node, number) => Made::Count(None, node, simulator.elsewhere(number).to_vec()),
+            obstacle => Made::Obstacle(obstacle),
+        };
+        let new = obstacles.into_iter().filter(|&o| self.made.insert(made(o))).collect::<Vec<_>>();
         debug_assert!(!new.is_empty(), "what is wrong with an order is no clause yet");
-        let any = !new.is_empty();
-        new.into_iter().for_each(|obstacle| self.make(obstacle));
-        any
+        new.iter().for_each(|&obstacle| self.make(obstacle));
+        !new.is_empty()
     }
 
     fn make(&mut self, obstacle: Obstacle) {
@@ -345,7 +349,8 @@ impl<'w, 't> Search<'w, 't> {
                 }
             }
             Obstacle::NotWritten(_) => debug_assert!(false, "the order has what a read is to see before it"),
-            Obstacle::Count(node, mut orders) => {
+            Obstacle::Count(node, number) => {
+                let mut orders = self.theory.simulator().elsewhere(number).to_vec();
                 orders.push((z, node));
                 self.clause(&orders, &[]);
             }

@@ -15,7 +15,7 @@ use portent_trace::Mode;
 use rustc_hash::FxHashMap;
 
 /// Why an event could not be taken.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Obstacle {
     /// Two scopes of one lock are not ordered.
     Scopes(ScopeId, ScopeId),
@@ -25,8 +25,9 @@ pub(crate) enum Obstacle {
     NotWritten(Node),
     /// A failed try found nobody holding the lock.
     Busy(Node),
-    /// A semaphore is at zero, or at more than that for a failed try. One of these orders would have to hold.
-    Count(Node, Vec<(Node, Node)>),
+    /// A semaphore is at zero, or at more than that for a failed try. [`Simulator::elsewhere`] has orders of that number, of
+    /// which one would have to hold.
+    Count(Node, u32),
     /// In `values`: a read that matters does not see what it expects.
     Changed(Node),
     /// In `values`: a write is relied on, and this read before it does not see what it expects.
@@ -95,6 +96,8 @@ pub(crate) struct Simulator {
     waiting: IndexVec<Variable, usize>,
     order: Vec<Node>,
     obstacles: Vec<Obstacle>,
+    /// For each obstacle that is a count, where other threads would have to be.
+    elsewhere: Vec<Vec<(Node, Node)>>,
     /// Used by the next run.
     pub chosen: Chosen,
 }
@@ -198,6 +201,10 @@ impl Simulator {
     pub(super) fn has_count(&self, semaphore: Semaphore, need: Need) -> bool {
         need.is_met(self.counts[semaphore])
     }
+    /// Orders of which one must hold for an obstacle to be none.
+    pub(super) fn elsewhere(&self, number: u32) -> &[(Node, Node)] {
+        self.elsewhere.get(number as usize).map_or(&[], Vec::as_slice)
+    }
     /// Where the chains are.
     pub(super) fn positions(&self) -> &Cut {
         &self.position
@@ -206,6 +213,7 @@ impl Simulator {
     fn reset(&mut self, w: &Window<'_>, floor: &Cut, cut: &Cut) {
         self.order.clear();
         self.obstacles.clear();
+        self.elsewhere.clear();
         self.position.copy_from(floor);
         self.held.iter_mut().for_each(Vec::clear);
         self.held.resize(w.locks.len(), Vec::new());
@@ -273,7 +281,7 @@ impl Simulator {
             }
             Act::Wait(_) | Act::Empty(_) => {
                 let (semaphore, need) = act.needs_count()?;
-                (!self.has_count(semaphore, need)).then(|| Obstacle::Count(node, Vec::new()))
+                (!self.has_count(semaphore, need)).then_some(Obstacle::Count(node, 0))
             }
             Act::Wake(wait) => {
                 // Its notify has happened; order wants its sleep before that.
@@ -381,10 +389,12 @@ impl Simulator {
                 let node = w.chain[chain][self.position[chain]];
                 if self.is_ready(w, order, node) {
                     let mut obstacle = self.obstacle(w, cut, node);
-                    if let (Some(Obstacle::Count(_, orders)), Some((semaphore, need))) =
+                    if let (Some(Obstacle::Count(_, number)), Some((semaphore, need))) =
                         (&mut obstacle, w.act[node].needs_count())
                     {
-                        *orders = w.counters[semaphore].elsewhere(w, need, &self.position, chain, node);
+                        *number = self.elsewhere.len() as u32;
+                        let orders = w.counters[semaphore].elsewhere(w, need, &self.position, chain, node);
+                        self.elsewhere.push(orders);
                     }
                     self.obstacles.extend(obstacle);
                     first = Some(first.map_or(node, |first| first.min(node)));
