@@ -11,7 +11,9 @@ mod check;
 pub mod engine;
 mod goal;
 mod read_rule;
+mod semaphores;
 
 pub use check::{Checker, Executed, Numbers, Rejected, check};
 pub use goal::{Goal, Kind, Model, Schedule, Stretch, Unknown, Verdict, Writer};
 pub use read_rule::{ReadRule, Recorded};
+pub use semaphores::Posts;

@@ -196,7 +196,9 @@ impl InputSteps {
 fn takes_effect(trace: &Trace, from: usize, to: usize) -> usize {
     let op = |at: usize| trace.op(EventId::new(at));
     let owner = trace.thread(EventId::new(to - 1));
-    let tells = |at: usize| matches!(op(at), Op::Send(_) | Op::Release(..)) && trace.thread(EventId::new(at)) == owner;
+    let tells = |at: usize| {
+        matches!(op(at), Op::Send(_) | Op::Post(_) | Op::Release(..)) && trace.thread(EventId::new(at)) == owner
+    };
     let writes = |at: usize| matches!(op(at), Op::Write(..));
     let last = to - 1;
     let same: &dyn Fn(usize) -> bool = if writes(last) { &writes } else { &tells };

@@ -59,6 +59,7 @@ fn object(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
         Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => trace.variable_name(x).into_owned(),
         Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).to_owned(),
         Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).to_owned(),
+        Op::Post(s) | Op::Wait(s) | Op::Empty(s) => trace.names().semaphore(s).to_owned(),
         Op::Begin(b) | Op::End(b) => trace.names().block(b).to_owned(),
         Op::Branch | Op::Fence(_) => String::new(),
         Op::Send(_) | Op::Receive(_) => lookup.passage(trace, event).object.to_owned(),
@@ -71,6 +72,8 @@ pub(crate) fn action(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
         _ if trace.ends(event) == Some(Ending::Memory) => "free",
         _ if trace.ends(event) == Some(Ending::Object) => "destroy",
         Op::Send(_) | Op::Receive(_) => lookup.passage(trace, event).verb,
+        Op::Wait(_) => PASS,
+        Op::Empty(_) => FAIL_TO_PASS,
         Op::Sleep(_) => "sleep on",
         Op::Busy(..) => "fail to lock",
         Op::Begin(_) => "begin block",
@@ -96,6 +99,9 @@ pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
         Op::Notify(_, Reach::One) => "notifies",
         Op::Notify(_, Reach::All) => "notifies all of",
         Op::Wake(_) => "wakes from",
+        Op::Post(_) => "posts",
+        Op::Wait(_) => "passes",
+        Op::Empty(_) => "fails to pass",
         Op::Begin(_) => "enters",
         Op::End(_) => "leaves",
         Op::Branch => "branches",
@@ -107,9 +113,7 @@ pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
             END => "ends",
             "signal" => "signals",
             CAME_BACK => "comes back from a system call",
-            "pass" => "passes",
-            "post" => "posts",
-            "fail to pass" => "fails to pass",
+            PASS => "passes",
             "count down" => "counts down",
             "arrive at" => "arrives at",
             "leave" => "leaves",
@@ -132,6 +136,8 @@ pub(crate) struct Passage<'t> {
 
 const START: &str = "start";
 const END: &str = "end";
+pub(crate) const PASS: &str = "pass";
+pub(crate) const FAIL_TO_PASS: &str = "fail to pass";
 /// A call of the system, in which the thread may have waited, is over.
 const CAME_BACK: &str = "end a system call";
 
@@ -164,7 +170,7 @@ impl Lookup {
         let (sends, token) = match trace.op(event) {
             Op::Send(token) => (true, token),
             Op::Receive(token) => (false, token),
-            _ => return Passage { verb: "pass", object: "" },
+            _ => return Passage { verb: PASS, object: "" },
         };
         let (verb, object) = match (trace.meaning(token), sends) {
             (Meaning::Fork(child), true) => ("fork", names.thread(child)),
@@ -174,33 +180,17 @@ impl Lookup {
             (Meaning::Named(token), true) if named(ObjectClass::Token, token) == SYSTEM_CALLS => (CAME_BACK, ""),
             // Recorders give tokens names that say nothing to the user.
             (Meaning::Named(_), true) => ("signal", ""),
-            (Meaning::Named(_), false) => ("pass", ""),
+            (Meaning::Named(_), false) => (PASS, ""),
             (Meaning::Notify(condition), true) => ("signal", names.condition(condition)),
-            (Meaning::Notify(condition), false) => ("pass", names.condition(condition)),
-            (Meaning::Post(s) | Meaning::Round(s) | Meaning::Failed(s), _) => {
-                (self.on_semaphore(trace, event), named(ObjectClass::Semaphore, s))
-            }
+            (Meaning::Notify(condition), false) => (PASS, names.condition(condition)),
             (Meaning::Latch(latch), true) => ("count down", named(ObjectClass::Latch, latch)),
-            (Meaning::Latch(latch), false) => ("pass", named(ObjectClass::Latch, latch)),
+            (Meaning::Latch(latch), false) => (PASS, named(ObjectClass::Latch, latch)),
             (Meaning::Barrier(barrier), true) => ("arrive at", named(ObjectClass::Barrier, barrier)),
             (Meaning::Barrier(barrier), false) => ("leave", named(ObjectClass::Barrier, barrier)),
             (Meaning::Once(once), true) => ("end once", names.lock(once)),
             (Meaning::Once(once), false) => ("pass once", names.lock(once)),
         };
         Passage { verb, object }
-    }
-    /// An operation on a semaphore is several sends and receives; which operation it is shows in what it sends.
-    fn on_semaphore(&self, trace: &Trace, event: EventId) -> &'static str {
-        let parts = trace.lowered(trace.input_index(event)).map(|part| trace.op(EventId::new(part)));
-        let verb = |op: Op| match op {
-            Op::Send(token) => match trace.meaning(token) {
-                Meaning::Post(_) => Some("post"),
-                Meaning::Failed(_) => Some("fail to pass"),
-                _ => None,
-            },
-            _ => None,
-        };
-        parts.into_iter().find_map(verb).unwrap_or("pass")
     }
     /// Whether an event is one that the user's program performs, not the beginning or the end of a thread.
     pub(crate) fn is_performed(&self, trace: &Trace, event: EventId) -> bool {

@@ -183,13 +183,25 @@ fn hiding_locks(run: &ToldTrace, goals: &[EventId]) -> Vec<EventId> {
 fn let_go(run: &ToldTrace, goal: EventId) -> Vec<EventId> {
     let trace = &*run.trace;
     let waits = |op: Op| match op {
-        Op::Receive(k) => matches!(trace.meaning(k), Meaning::Post(_) | Meaning::Latch(_) | Meaning::Once(_)),
+        Op::Receive(k) => matches!(trace.meaning(k), Meaning::Latch(_) | Meaning::Once(_)),
+        Op::Wait(_) => true,
         _ => false,
     };
     let Some(wait) = before(run, goal, waits) else { return Vec::new() };
-    let Op::Receive(k) = trace.op(wait) else { return Vec::new() };
-    let other = trace.senders(k).iter().copied().find(|&send| trace.thread(send) != trace.thread(wait));
+    let is_other = |other: EventId| trace.thread(other) != trace.thread(wait);
+    let other = match trace.op(wait) {
+        Op::Receive(k) => trace.senders(k).iter().copied().find(|&send| is_other(send)),
+        _ => last_post(run, wait),
+    };
     other.map_or_else(Vec::new, |send| vec![send, wait])
+}
+
+/// The last post of another thread that may have let a wait through, as far back as is looked.
+fn last_post(run: &ToldTrace, wait: EventId) -> Option<EventId> {
+    let trace = &*run.trace;
+    let Op::Wait(semaphore) = trace.op(wait) else { return None };
+    let mut earlier = (wait.index().saturating_sub(REACH)..wait.index()).rev().map(EventId::new);
+    earlier.find(|&event| trace.op(event) == Op::Post(semaphore) && trace.thread(event) != trace.thread(wait))
 }
 
 /// Joins and other tokens between threads that are involved, between the finding's events in the observed order.
@@ -199,13 +211,16 @@ fn meetings(run: &ToldTrace, goals: &[EventId], threads: &BTreeSet<ThreadId>) ->
     let mut events = Vec::new();
     let from = first.index().max(last.index().saturating_sub(REACH));
     for event in (from..last.index()).rev().map(EventId::new).filter(|&e| threads.contains(&trace.thread(e))) {
-        let Op::Receive(k) = trace.op(event) else { continue };
-        if trace.meaning(k) == Meaning::Fork(trace.thread(event)) {
-            continue;
-        }
         let from_involved =
-            |&&send: &&EventId| threads.contains(&trace.thread(send)) && trace.thread(send) != trace.thread(event);
-        if let Some(&send) = trace.senders(k).iter().find(from_involved) {
+            |send: &EventId| threads.contains(&trace.thread(*send)) && trace.thread(*send) != trace.thread(event);
+        let sent = match trace.op(event) {
+            Op::Receive(k) if trace.meaning(k) != Meaning::Fork(trace.thread(event)) => {
+                trace.senders(k).iter().copied().find(from_involved)
+            }
+            Op::Wait(_) => last_post(run, event).filter(from_involved),
+            _ => None,
+        };
+        if let Some(send) = sent {
             events.extend([send, event]);
         }
         if events.len() >= 4 {

@@ -1,9 +1,9 @@
 //! The kernel: the few operations that engines know (docs/src/internals/semantics.md §1).
 //!
 //! Everything a front end records is lowered to these by [`crate::lower`], so no engine ever has to know what a
-//! semaphore is. Types forbid nonsense: a load cannot carry `Release`, an update is always atomic.
+//! barrier is. Types forbid nonsense: a load cannot carry `Release`, an update is always atomic.
 
-use crate::ids::{BlockId, CondId, EventId, LocId, LockId, ThreadId, TokenId, VarId};
+use crate::ids::{BlockId, CondId, EventId, LocId, LockId, SemId, ThreadId, TokenId, VarId};
 
 /// How a read touches memory: plainly, or atomically with an order a load may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,12 +117,6 @@ pub enum Meaning {
     Named(u32),
     /// A notify that is a token, because its name is used with `wai`.
     Notify(CondId),
-    /// A post of a semaphore, and the wait that it allowed.
-    Post(u32),
-    /// Operations on a semaphore, before a failed try.
-    Round(u32),
-    /// A failed try to pass a semaphore, before later operations.
-    Failed(u32),
     /// A latch that is counted down, or a future that is set.
     Latch(u32),
     /// A round of a barrier.
@@ -156,6 +150,12 @@ pub enum Op {
     Notify(CondId, Reach),
     /// `wake c`: if a notify woke it, [`crate::Trace::pairing_of_wake`] says which.
     Wake(CondId),
+    /// `post s`: adds one to the count of a semaphore.
+    Post(SemId),
+    /// `semw s`: takes one from the count, which must not be zero. Whose post that was nobody can tell.
+    Wait(SemId),
+    /// `semf s`: a failed try to take one; saw a count of zero.
+    Empty(SemId),
     /// `begin b`: the outermost begin of an atomic block.
     Begin(BlockId),
     /// `end b`
@@ -222,6 +222,9 @@ impl Op {
             Op::Notify(_, Reach::One) => "notify",
             Op::Notify(_, Reach::All) => "notify all",
             Op::Wake(_) => "wake",
+            Op::Post(_) => "post",
+            Op::Wait(_) => "semaphore wait",
+            Op::Empty(_) => "failed semaphore try",
             Op::Begin(_) => "begin",
             Op::End(_) => "end",
             Op::Branch => "branch",
@@ -249,7 +252,10 @@ impl Op {
             Op::Begin(b) => (11 << 3, b.0),
             Op::End(b) => (12 << 3, b.0),
             Op::Branch => (13 << 3, 0),
-            Op::Fence(o) => (14 << 3 | o as u8, 0),
+            Op::Post(s) => (14 << 3, s.0),
+            Op::Wait(s) => (15 << 3, s.0),
+            Op::Empty(s) => (16 << 3, s.0),
+            Op::Fence(o) => (17 << 3 | o as u8, 0),
         }
     }
 
@@ -272,7 +278,10 @@ impl Op {
             10 => Op::Wake(CondId(object)),
             11 => Op::Begin(BlockId(object)),
             12 => Op::End(BlockId(object)),
-            14 => Op::Fence(FENCE_ORDERS[low as usize % FENCE_ORDERS.len()]),
+            14 => Op::Post(SemId(object)),
+            15 => Op::Wait(SemId(object)),
+            16 => Op::Empty(SemId(object)),
+            17 => Op::Fence(FENCE_ORDERS[low as usize % FENCE_ORDERS.len()]),
             _ => Op::Branch,
         }
     }
@@ -315,6 +324,7 @@ mod tests {
     fn every_operation_survives_packing() {
         let mut ops = vec![Op::Branch, Op::Send(TokenId(3)), Op::Receive(TokenId(3)), Op::Sleep(CondId(1))];
         ops.extend([Op::Wake(CondId(1)), Op::Begin(BlockId(9)), Op::End(BlockId(9))]);
+        ops.extend([Op::Post(SemId(4)), Op::Wait(SemId(4)), Op::Empty(SemId(4))]);
         ops.extend([Op::Notify(CondId(1), Reach::One), Op::Notify(CondId(1), Reach::All)]);
         ops.extend(READ_ORDERS.map(|o| Op::Read(VarId(5), o)));
         ops.extend(WRITE_ORDERS.map(|o| Op::Write(VarId(5), o)));

@@ -67,6 +67,8 @@ ids! {
     TokenId, "token", u32::MAX - 1;
     /// A condition variable.
     CondId, "condition", u32::MAX - 1;
+    /// A counting semaphore.
+    SemId, "semaphore", u32::MAX - 1;
     /// The name of an atomic block.
     BlockId, "block", u32::MAX - 1;
     /// A wait that a notify ended: its sleep, its notify and its wake belong together.

@@ -41,7 +41,7 @@ mod trace;
 
 pub use error::{Malformed, Position, Problem, TraceError};
 pub use event::{Ending, Event, FenceOrder, Meaning, Mode, Op, Reach, ReadOrder, UpdateOrder, WriteOrder};
-pub use ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, StackId, ThreadId, TokenId, VarId};
+pub use ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, SemId, StackId, ThreadId, TokenId, VarId};
 pub use input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress, SYSTEM_CALLS};
 pub use list::EventList;
 pub use lower::{FunctionBlocks, HeldLock, Layout, Lowered, Lowering};

@@ -1,7 +1,7 @@
 //! Names, interned once per trace: engines and columns carry dense ids only.
 
 use crate::error::Problem;
-use crate::ids::{BlockId, CondId, LocId, LockId, ThreadId};
+use crate::ids::{BlockId, CondId, LocId, LockId, SemId, ThreadId};
 use crate::objects::Objects;
 use crate::stacks::Stacks;
 use hashbrown::HashTable;
@@ -311,6 +311,10 @@ impl Names {
     /// The name of a condition.
     pub fn condition(&self, id: CondId) -> &str {
         self.name(ObjectClass::Condition, id.0)
+    }
+    /// The name of a semaphore.
+    pub fn semaphore(&self, id: SemId) -> &str {
+        self.name(ObjectClass::Semaphore, id.0)
     }
     /// The name of an atomic block; empty when it has none.
     pub fn block(&self, id: BlockId) -> &str {

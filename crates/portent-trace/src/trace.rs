@@ -6,7 +6,7 @@
 
 use crate::error::{Problem, TraceError};
 use crate::event::{Ending, Event, Meaning, Op};
-use crate::ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, StackId, ThreadId, TokenId, VarId};
+use crate::ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, SemId, StackId, ThreadId, TokenId, VarId};
 use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{FunctionBlocks, Layout, Lowering};
 use crate::names::{Names, ObjectClass};
@@ -183,6 +183,8 @@ pub struct Batch {
     pub(crate) meanings: Vec<Meaning>,
     /// Input events after which something is no more, ascending.
     pub(crate) endings: Vec<(u32, Ending)>,
+    /// Semaphores that do not begin at zero, and where they do.
+    pub(crate) counts: Vec<(SemId, u64)>,
 }
 
 impl Batch {
@@ -195,6 +197,7 @@ impl Batch {
         self.skipped.clear();
         self.meanings.clear();
         self.endings.clear();
+        self.counts.clear();
     }
     /// Appends an event, which came from input event `origin`.
     #[inline]
@@ -243,6 +246,10 @@ impl Batch {
     /// Only an `ntf` whose name is later used with `wai` does that: it becomes a [`Op::Send`].
     pub fn corrections(&self) -> &[(EventId, Op)] {
         &self.corrections
+    }
+    /// Semaphores that do not begin at zero, and where they do: told before, or with, their first operation.
+    pub fn initial_counts(&self) -> &[(SemId, u64)] {
+        &self.counts
     }
 }
 
@@ -317,6 +324,7 @@ impl Trace {
     pub(crate) fn rewritten(&self, mut batch: Batch, added: u64, symbols: Symbols) -> Trace {
         batch.meanings.clone_from(&self.batch.meanings);
         batch.endings.clone_from(&self.batch.endings);
+        batch.counts.clone_from(&self.batch.counts);
         let (names, layout) = (self.names.clone(), self.layout.clone());
         let mut trace = Self::assemble(batch, names, layout, self.inputs + added, self.tokens);
         trace.symbols = Some(Box::new(symbols));
@@ -355,6 +363,7 @@ impl Trace {
             senders[next[token.index()] as usize] = event;
             next[token.index()] += 1;
         }
+        batch.counts.sort_unstable();
         let mut by_notify: Vec<PairingId> = (0..batch.pairings.len()).map(PairingId::new).collect();
         by_notify.sort_by_key(|p| (batch.pairings[p.index()].notify, *p));
         Trace {
@@ -480,12 +489,13 @@ impl Trace {
     pub fn pointee(&self, variable: VarId, value: i64) -> Option<&str> {
         self.names.pointee(self.layout.variable_of(variable), value)
     }
-    /// What the variable, lock or condition of an operation is; `None` for operations without one.
+    /// What the variable, lock, condition or semaphore of an operation is; `None` for operations without one.
     pub fn object(&self, op: Op) -> Option<ObjectName<'_>> {
         let (class, id) = match op {
             Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => return Some(self.variable_object(x)),
             Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => (ObjectClass::Lock, l.0),
             Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => (ObjectClass::Condition, c.0),
+            Op::Post(s) | Op::Wait(s) | Op::Empty(s) => (ObjectClass::Semaphore, s.0),
             Op::Begin(_) | Op::End(_) | Op::Send(_) | Op::Receive(_) | Op::Branch | Op::Fence(_) => return None,
         };
         Some(self.names.object(class, id))
@@ -529,6 +539,15 @@ impl Trace {
     /// How many conditions there are.
     pub fn conditions(&self) -> usize {
         self.names.count(ObjectClass::Condition)
+    }
+    /// How many semaphores there are.
+    pub fn semaphores(&self) -> usize {
+        self.names.count(ObjectClass::Semaphore)
+    }
+    /// Where a semaphore begins to count.
+    pub fn initial_count(&self, semaphore: SemId) -> u64 {
+        let counts = &self.batch.counts;
+        counts.binary_search_by_key(&semaphore, |(named, _)| *named).map_or(0, |at| counts[at].1)
     }
     /// What a token stands for.
     pub fn meaning(&self, token: TokenId) -> Meaning {

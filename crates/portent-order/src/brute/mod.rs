@@ -6,7 +6,7 @@
 //! goal progress. Nothing here is shared with the engines or with the checker, but the names of the rules for reads
 //! ([`crate::ReadRule`]).
 //!
-//! Where values are compared, who waits for a lock, a token or a notify is the same as in `sync`.
+//! Where values are compared, who waits for a lock, a token, a semaphore or a notify is the same as in `sync`.
 
 mod candidates;
 mod enumerate;

@@ -3,7 +3,7 @@
 use super::values::Held;
 use crate::goal::{Model, Writer};
 use crate::read_rule::{ReadRule, Recorded};
-use portent_trace::{EventId, LockId, Mode, Op, ThreadId, Trace, VarId};
+use portent_trace::{EventId, LockId, Mode, Op, SemId, ThreadId, Trace, VarId};
 use std::collections::BTreeSet;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -128,7 +128,7 @@ impl<'t> Oracle<'t> {
         next.is_none_or(|&e| !(self.possible(state, e) && self.keeps_read(state, e)))
     }
 
-    /// Whether a thread has run all its events or waits for a lock, a token or a notify. One that stands before a read that
+    /// Whether a thread has run all its events or waits for a lock, a token, a semaphore or a notify. One that stands before a read that
     /// it cannot keep, or a branch that would go the other way, does not wait: it would go on, with another value.
     pub(super) fn waits(&self, state: &State, thread: usize) -> bool {
         let next = self.program[thread].get(state.position[thread]);
@@ -143,6 +143,17 @@ impl<'t> Oracle<'t> {
         })
     }
 
+    /// What a semaphore counts: the posts that have happened, less the waits.
+    fn count(&self, state: &State, semaphore: SemId) -> u64 {
+        let happened = |op: Op| {
+            let of = |program: &Vec<EventId>, upto: usize| {
+                program[..upto].iter().filter(|&&event| self.trace.op(event) == op).count() as u64
+            };
+            self.program.iter().zip(&state.position).map(|(program, &upto)| of(program, upto)).sum::<u64>()
+        };
+        self.trace.initial_count(semaphore) + happened(Op::Post(semaphore)) - happened(Op::Wait(semaphore))
+    }
+
     /// Enabled, reads aside.
     pub(super) fn possible(&self, state: &State, event: EventId) -> bool {
         let thread = self.trace.thread(event);
@@ -151,6 +162,8 @@ impl<'t> Oracle<'t> {
             Op::Busy(lock, mode) => self.held_by_other(state, thread, lock, mode),
             Op::Receive(token) => self.trace.senders(token).iter().all(|&send| self.done(state, send)),
             Op::Wake(_) => self.trace.pairing_of_wake(event).is_none_or(|k| state.notified[k.index()]),
+            Op::Wait(semaphore) => self.count(state, semaphore) > 0,
+            Op::Empty(semaphore) => self.count(state, semaphore) == 0,
             _ => true,
         }
     }

@@ -3,7 +3,7 @@
 use super::{Checker, ensure};
 use crate::goal::{Goal, Writer};
 use crate::read_rule::ReadRule;
-use portent_trace::{EventId, Mode, Op, Pairing, ThreadId, VarId};
+use portent_trace::{EventId, Mode, Op, Pairing, SemId, ThreadId, VarId};
 use std::collections::HashMap;
 
 /// The state of a replay.
@@ -23,6 +23,8 @@ pub(super) struct Replay<'c, 't> {
     pub(super) contents: HashMap<VarId, Option<i64>>,
     pub(super) values_read: Vec<Vec<Option<i64>>>,
     pub(super) holders: Vec<Vec<(ThreadId, Mode)>>,
+    /// What the semaphores count.
+    pub(super) counts: Vec<u64>,
     /// How many sends of each token were executed.
     pub(super) sent: Vec<usize>,
     pub(super) stopped: Vec<bool>,
@@ -48,6 +50,7 @@ impl<'c, 't> Replay<'c, 't> {
             contents: HashMap::new(),
             values_read: vec![Vec::new(); checker.program.len()],
             holders: vec![Vec::new(); checker.trace.locks()],
+            counts: (0..checker.trace.semaphores()).map(|s| checker.trace.initial_count(SemId::new(s))).collect(),
             sent: vec![0; checker.trace.tokens()],
             stopped: vec![false; checker.program.len()],
             changed: false,
@@ -81,6 +84,8 @@ impl<'c, 't> Replay<'c, 't> {
                 let order = (self.when.get(&pairing.sleep), self.when.get(&pairing.notify));
                 (!matches!(order, (Some(sleep), Some(notify)) if sleep < notify)).then(|| "it is not notified".into())
             }
+            Op::Wait(s) => (self.counts[s.index()] == 0).then(|| "the semaphore is at zero".into()),
+            Op::Empty(s) => (self.counts[s.index()] > 0).then(|| "the semaphore is not at zero".into()),
             _ => None,
         }
     }
@@ -154,6 +159,8 @@ impl<'c, 't> Replay<'c, 't> {
             Op::Acquire(lock, mode) => self.holders[lock.index()].push((thread, mode)),
             Op::Release(lock, mode) => self.holders[lock.index()].retain(|h| *h != (thread, mode)),
             Op::Send(token) => self.sent[token.index()] += 1,
+            Op::Post(s) => self.counts[s.index()] += 1,
+            Op::Wait(s) => self.counts[s.index()] -= 1,
             Op::Sleep(_) | Op::Notify(..) => drop(self.when.insert(event, step)),
             _ => {}
         }

@@ -25,7 +25,7 @@ impl Saturation<'_, '_> {
     }
 
     /// Applies the rules, the goal's wish for a last write and forced growth until nothing changes.
-    fn fixpoint(&mut self, target: &Target) -> Result<(), Cycle> {
+    pub(super) fn fixpoint(&mut self, target: &Target) -> Result<(), Cycle> {
         loop {
             if let Some((x, last)) = target.last {
                 let others = self.w.last_writes(x, &self.cut).filter(|&d| Source::Write(d) != last);
@@ -35,7 +35,8 @@ impl Saturation<'_, '_> {
                 }
             }
             self.saturate()?;
-            if !self.grow_open(target)? {
+            let grown = self.grow_open(target)?;
+            if !self.count(target)? && !grown {
                 return Ok(());
             }
         }
@@ -86,6 +87,9 @@ impl Saturation<'_, '_> {
     /// nothing is proven.
     pub(crate) fn assume_observed_holders(&mut self, target: &Target) -> Result<(), Cycle> {
         let w = self.w;
+        if !w.counters.is_empty() {
+            self.assume_observed_counts(target)?;
+        }
         if w.busy.is_empty() {
             return Ok(());
         }

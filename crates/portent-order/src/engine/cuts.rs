@@ -31,7 +31,9 @@ impl Window<'_> {
         let free = |chain, place: Place| self.free_at[chain][place];
         let mut floor = self.nothing();
         for chain in self.chains() {
-            floor[chain] = free(chain, cut[chain].min(cap[chain]))?;
+            // What it does to a semaphore may have to come later, or let others through that come earlier.
+            let top = if self.counters.is_empty() { cap[chain] } else { cap[chain].min(self.before_counting(chain)) };
+            floor[chain] = free(chain, cut[chain].min(top))?;
         }
         let mut changed = true;
         while changed {
@@ -61,9 +63,10 @@ impl Window<'_> {
     /// Whether the events below `cut` (closed under the past), taken in observed order, are a reordering.
     ///
     /// They are unless a scope that stays open comes before another of its lock: leaving out events takes no value from a
-    /// kept read and no token from a receive. Failed tries are left to others.
+    /// kept read and no token from a receive; but perhaps a post from a wait. Failed tries are left to others.
     pub(crate) fn projects(&self, cut: &Cut) -> bool {
         !self.tries
+            && self.counts_project(cut)
             && self.chains().all(|chain| {
                 self.open_before(chain, cut[chain]).iter().all(|&id| {
                     let scope = self.scopes[id];

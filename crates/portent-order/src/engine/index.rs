@@ -54,6 +54,8 @@ ids! {
     ScopeId;
     /// A wait for a notify.
     WaitId;
+    /// A semaphore of the window.
+    Semaphore;
     /// A set of scopes that are open at the same time.
     OpenSet;
     /// An edge of the search: a literal that holds.

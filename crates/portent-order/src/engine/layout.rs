@@ -1,13 +1,13 @@
 //! Laying out a window: from events of a trace to chains, scopes, readers and pasts, in one pass.
 
-use super::index::{Chain, Dense, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Source, Variable, ids};
+use super::index::{Chain, Dense, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Semaphore, Source, Variable, ids};
 use super::rows::Rows;
 use super::slice::Slice;
 use super::values::TraceValues;
 use super::window::{Accesses, Act, InChain, Scope, ScopesInChain, Wait, Window};
 use crate::goal::{Model, Schedule, Writer};
 use crate::read_rule::{ReadRule, Recorded};
-use portent_trace::{EventId, LockId, Mode, Op, ThreadId, Trace, VarId};
+use portent_trace::{EventId, LockId, Mode, Op, SemId, ThreadId, Trace, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ pub(crate) struct Prefix {
     schedule: Schedule,
     held: FxHashSet<(ThreadId, LockId, Mode)>,
     last_write: FxHashMap<VarId, EventId>,
+    /// By how much posts and waits have moved the counts of semaphores.
+    counted: FxHashMap<SemId, i64>,
     rule: ReadRule,
     /// Where values are compared.
     values: Option<Arc<TraceValues>>,
@@ -33,8 +35,8 @@ impl Prefix {
         Prefix { values, ..Prefix::starting(0, model.read_rule(recorded)) }
     }
     fn starting(done: usize, rule: ReadRule) -> Self {
-        let (held, last_write) = (FxHashSet::default(), FxHashMap::default());
-        Prefix { done, schedule: Schedule::default(), held, last_write, rule, values: None }
+        let (held, last_write, counted) = (FxHashSet::default(), FxHashMap::default(), FxHashMap::default());
+        Prefix { done, schedule: Schedule::default(), held, last_write, counted, rule, values: None }
     }
     /// Moves on to event `to`.
     pub(crate) fn advance(&mut self, trace: &Trace, to: usize) {
@@ -46,6 +48,8 @@ impl Prefix {
                 Op::Acquire(l, m) => drop(self.held.insert((thread, l, m))),
                 Op::Release(l, m) => drop(self.held.remove(&(thread, l, m))),
                 Op::Write(x, _) | Op::Update(x, _) => drop(self.last_write.insert(x, event)),
+                Op::Post(s) => *self.counted.entry(s).or_default() += 1,
+                Op::Wait(s) => *self.counted.entry(s).or_default() -= 1,
                 _ => {}
             }
         }
@@ -95,6 +99,7 @@ impl<'t> Window<'t> {
             lock_of: FxHashMap::default(),
             hard: Vec::new(),
             waits: IndexVec::default(),
+            counters: IndexVec::default(),
             open_at: IndexVec::repeat(IndexVec::default(), chains),
             open_sets: vec![Vec::new()].into(), // The empty one.
             free_at: IndexVec::default(),
@@ -134,6 +139,7 @@ impl<'t> Window<'t> {
             open[chain].push(scope);
         }
         let mut last: IndexVec<Variable, Source> = IndexVec::default();
+        let mut counted = Counted::default();
         for node in ids(0..len) {
             let event = self.event(node);
             let chain = Chain::new(trace.thread(event).index());
@@ -183,6 +189,19 @@ impl<'t> Window<'t> {
                     self.hard.extend(edges);
                     Act::Other
                 }
+                Op::Wait(_) if let Some(relaxed) = slice.and_then(|slice| slice.relaxed.as_ref()) => {
+                    let inside = relaxed.posts.forced(event).iter().filter_map(|&post| self.local(post));
+                    let edges: Vec<(Node, Node)> = inside.map(|post| (post, node)).collect();
+                    self.hard.extend(edges);
+                    Act::Other
+                }
+                Op::Post(_) | Op::Empty(_) if self.relaxed => Act::Other,
+                Op::Post(s) => Act::Post(counted.note(s, node)),
+                Op::Wait(s) => Act::Wait(counted.note(s, node)),
+                Op::Empty(s) => {
+                    self.tries = true;
+                    Act::Empty(counted.note(s, node))
+                }
                 Op::Sleep(_) => Act::Sleep,
                 Op::Notify(..) => Act::Notify,
                 Op::Wake(_) => match trace.pairing_of_wake(event) {
@@ -223,6 +242,16 @@ impl<'t> Window<'t> {
         for (chain, open) in open.entries() {
             let set = self.intern_open(chain, open);
             self.open_at[chain].push(set);
+        }
+        if !counted.nodes.is_empty() {
+            let moved = |s: SemId| match slice {
+                Some(slice) => (slice.counted)(s),
+                None => prefix.counted.get(&s).copied().unwrap_or(0),
+            };
+            let base =
+                |s: SemId| i64::try_from(trace.initial_count(s)).unwrap_or(i64::MAX / 2).saturating_add(moved(s));
+            let bases: Vec<i64> = counted.known.iter().map(|&s| base(s)).collect();
+            self.add_counters(&bases, &counted.nodes);
         }
     }
 
@@ -289,6 +318,25 @@ impl<'t> Window<'t> {
             past.push(self.before(node).into_iter().chain(known), self.chain_of[node], self.place[node]);
         }
         self.past = past;
+    }
+}
+
+/// The semaphores of a window and their operations, in observed order.
+#[derive(Default)]
+struct Counted {
+    known: IndexVec<Semaphore, SemId>,
+    local: FxHashMap<SemId, Semaphore>,
+    nodes: IndexVec<Semaphore, Vec<Node>>,
+}
+
+impl Counted {
+    fn note(&mut self, global: SemId, node: Node) -> Semaphore {
+        let local = *self.local.entry(global).or_insert_with(|| {
+            self.nodes.push(Vec::new());
+            self.known.push(global)
+        });
+        self.nodes[local].push(node);
+        local
     }
 }
 

@@ -8,6 +8,7 @@
 //! then, each of the two that fails becomes a clause that binds where the goal's literal holds.
 
 use super::Engine;
+use super::counts::Need;
 use super::index::{Chain, Lock, Node, ScopeId, WaitId};
 use super::search::{Made, Search};
 use super::simulate::Simulator;
@@ -48,7 +49,7 @@ fn disturbs(w: &Window<'_>, node: Node, sleep: Node) -> Disturbs {
 /// Whether a thread can have to wait at a node.
 fn can_wait(w: &Window<'_>, node: Node) -> bool {
     let is_receive = || matches!(w.trace.op(w.event(node)), Op::Receive(_));
-    matches!(w.act[node], Act::Acquire(_) | Act::Busy(..) | Act::Wake(_)) || is_receive()
+    matches!(w.act[node], Act::Acquire(_) | Act::Busy(..) | Act::Wake(_) | Act::Wait(_) | Act::Empty(_)) || is_receive()
 }
 
 /// The sends that a receive waits for.
@@ -191,6 +192,23 @@ impl Search<'_, '_> {
                     }
                     !is_notified(w, &step, k)
                 }
+                act if let Some((semaphore, need)) = act.needs_count() => {
+                    let met = self.theory.simulator().has_count(semaphore, need);
+                    if met {
+                        // The count would have to be another where the order stops.
+                        let other = match need {
+                            Need::Some => Need::None,
+                            Need::None => Need::Some,
+                        };
+                        let positions = self.theory.simulator().positions();
+                        orders.extend(w.counters[semaphore].elsewhere(w, other, positions, chain, z));
+                        refined = true;
+                        if self.made.insert(Made::Count(Some(wait), next, orders.clone())) {
+                            self.clause(&orders, &[!goal]);
+                        }
+                    }
+                    continue;
+                }
                 _ => {
                     orders.extend(senders(w, next).map(|sender| (z, sender)));
                     senders(w, next).any(|sender| !step.contains_key(&sender))
@@ -308,6 +326,7 @@ impl Simulator {
             Act::Acquire(id) => held_against(w.scopes[id].lock, w.scopes[id].mode),
             Act::Busy(lock, mode) => !held_against(lock, mode),
             Act::Wake(wait) => !is_notified(w, step, wait),
+            act if let Some((semaphore, need)) = act.needs_count() => !self.has_count(semaphore, need),
             _ => senders(w, node).any(|sender| !self.has_happened(w, sender)),
         }
     }

@@ -12,6 +12,7 @@
 mod atomicity;
 mod choices;
 mod close;
+mod counts;
 mod cuts;
 mod finals;
 mod formulas;

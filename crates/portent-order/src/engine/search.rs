@@ -77,12 +77,14 @@ enum Decided {
 }
 
 /// A constraint that has become clauses, so that none is made twice.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Made {
     Obstacle(Obstacle),
     Last(Variable, Source, Node),
     Disturbed(WaitId, Node),
     CanGoOn(WaitId, Node, Option<ScopeId>),
+    /// One of these orders, for an event that needs a count; or where a wait is lost.
+    Count(Option<WaitId>, Node, Vec<(Node, Node)>),
 }
 
 /// Whether it refuses an order that obeys all rules.
@@ -312,7 +314,12 @@ impl<'w, 't> Search<'w, 't> {
 
     /// Makes clauses of the obstacles that are none yet; whether there are any.
     pub(super) fn make_new(&mut self, obstacles: Vec<Obstacle>) -> bool {
-        let new = obstacles.into_iter().filter(|&o| self.made.insert(Made::Obstacle(o))).collect::<Vec<_>>();
+        let simulator = self.theory.simulator();
+        let made = |obstacle: Obstacle| match obstacle {
+            Obstacle::Count(node, number) => Made::Count(None, node, simulator.elsewhere(number).to_vec()),
+            obstacle => Made::Obstacle(obstacle),
+        };
+        let new = obstacles.into_iter().filter(|&o| self.made.insert(made(o))).collect::<Vec<_>>();
         debug_assert!(!new.is_empty(), "what is wrong with an order is no clause yet");
         new.iter().for_each(|&obstacle| self.make(obstacle));
         !new.is_empty()
@@ -342,6 +349,11 @@ impl<'w, 't> Search<'w, 't> {
                 }
             }
             Obstacle::NotWritten(_) => debug_assert!(false, "the order has what a read is to see before it"),
+            Obstacle::Count(node, number) => {
+                let mut orders = self.theory.simulator().elsewhere(number).to_vec();
+                orders.push((z, node));
+                self.clause(&orders, &[]);
+            }
             Obstacle::Changed(read) => self.must_keep(read),
             Obstacle::Tainted(write, read) => self.must_keep_before(write, read),
             Obstacle::Busy(node) => {

@@ -4,7 +4,8 @@
 //! given partial order. Two steps are never taken because nothing could follow them: a write that would take a value
 //! away from a kept read still to come, and an acquire of a lock that will not be released while others still want it.
 
-use super::index::{Chain, IndexVec, Lock, Node, Place, ScopeId, Source, Variable};
+use super::counts::Need;
+use super::index::{Chain, IndexVec, Lock, Node, Place, ScopeId, Semaphore, Source, Variable};
 use super::rows::{Cut, Rows};
 use super::symbolic::Evaluation;
 use super::values::Sight;
@@ -24,6 +25,9 @@ pub(crate) enum Obstacle {
     NotWritten(Node),
     /// A failed try found nobody holding the lock.
     Busy(Node),
+    /// A semaphore is at zero, or at more than that for a failed try. [`Simulator::elsewhere`] has orders of that number, of
+    /// which one would have to hold.
+    Count(Node, u32),
     /// In `values`: a read that matters does not see what it expects.
     Changed(Node),
     /// In `values`: a write is relied on, and this read before it does not see what it expects.
@@ -85,11 +89,15 @@ pub(crate) struct Simulator {
     held: IndexVec<Lock, Vec<ScopeId>>,
     /// Scopes still to be taken.
     left: IndexVec<Lock, Left>,
+    /// What the semaphores count.
+    counts: IndexVec<Semaphore, i64>,
     /// The last write, and how many kept reads still wait for its value.
     last: IndexVec<Variable, Source>,
     waiting: IndexVec<Variable, usize>,
     order: Vec<Node>,
     obstacles: Vec<Obstacle>,
+    /// For each obstacle that is a count, where other threads would have to be.
+    elsewhere: Vec<Vec<(Node, Node)>>,
     /// Used by the next run.
     pub chosen: Chosen,
 }
@@ -188,9 +196,24 @@ impl Simulator {
         &self.held[lock]
     }
 
+    /// Whether the count of a semaphore lets a node happen.
+    #[inline]
+    pub(super) fn has_count(&self, semaphore: Semaphore, need: Need) -> bool {
+        need.is_met(self.counts[semaphore])
+    }
+    /// Orders of which one must hold for an obstacle to be none.
+    pub(super) fn elsewhere(&self, number: u32) -> &[(Node, Node)] {
+        self.elsewhere.get(number as usize).map_or(&[], Vec::as_slice)
+    }
+    /// Where the chains are.
+    pub(super) fn positions(&self) -> &Cut {
+        &self.position
+    }
+
     fn reset(&mut self, w: &Window<'_>, floor: &Cut, cut: &Cut) {
         self.order.clear();
         self.obstacles.clear();
+        self.elsewhere.clear();
         self.position.copy_from(floor);
         self.held.iter_mut().for_each(Vec::clear);
         self.held.resize(w.locks.len(), Vec::new());
@@ -209,6 +232,8 @@ impl Simulator {
                 }
             }
         }
+        // There is no operation on a semaphore below a floor.
+        self.counts = w.counters.iter().map(|counter| counter.base).collect();
         self.last.refill(Source::Base, w.variables.len());
         match w.rule {
             // What counts as last above the floor is enough: the goal's writes are above it.
@@ -253,6 +278,10 @@ impl Simulator {
                 let chain = w.chain_of[node];
                 let holds = |&s: &ScopeId| w.scopes[s].chain != chain && w.scopes[s].mode.conflicts_with(mode);
                 (!self.held[lock].iter().any(holds)).then_some(Obstacle::Busy(node))
+            }
+            Act::Wait(_) | Act::Empty(_) => {
+                let (semaphore, need) = act.needs_count()?;
+                (!self.has_count(semaphore, need)).then_some(Obstacle::Count(node, 0))
             }
             Act::Wake(wait) => {
                 // Its notify has happened; order wants its sleep before that.
@@ -345,6 +374,8 @@ impl Simulator {
             Act::Write(x) | Act::Update(x) => self.last[x] = Source::Write(node),
             Act::Acquire(id) => self.held[w.scopes[id].lock].push(id),
             Act::Release(id) => self.held[w.scopes[id].lock].retain(|&s| s != id),
+            Act::Post(s) => self.counts[s] += 1,
+            Act::Wait(s) => self.counts[s] -= 1,
             _ => {}
         }
     }
@@ -357,7 +388,15 @@ impl Simulator {
             if self.position[chain] < cut[chain] {
                 let node = w.chain[chain][self.position[chain]];
                 if self.is_ready(w, order, node) {
-                    self.obstacles.extend(self.obstacle(w, cut, node));
+                    let mut obstacle = self.obstacle(w, cut, node);
+                    if let (Some(Obstacle::Count(_, number)), Some((semaphore, need))) =
+                        (&mut obstacle, w.act[node].needs_count())
+                    {
+                        *number = self.elsewhere.len() as u32;
+                        let orders = w.counters[semaphore].elsewhere(w, need, &self.position, chain, node);
+                        self.elsewhere.push(orders);
+                    }
+                    self.obstacles.extend(obstacle);
                     first = Some(first.map_or(node, |first| first.min(node)));
                 }
             }

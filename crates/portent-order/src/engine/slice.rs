@@ -8,6 +8,7 @@
 //! it is looked at through the slice's events: program order, tokens, critical sections and reads-from among them. What
 //! depends on where the slice was cut is dropped:
 //! - sections that began below it, and sections that end above it, unless the goal stops their thread inside;
+//! - counts of semaphores, but for the posts that every reordering has before a wait;
 //! - failed tries, whose holder may be anywhere; whether threads are stuck at the end (lost wake-ups);
 //! - reads of what a variable holds below it, unless every write of the variable in the slice comes after that
 //!   ([`Relaxed::after`]): only then must such a read come before them all.
@@ -21,7 +22,8 @@
 use super::index::{Node, Source};
 use super::window::{Act, Window};
 use crate::goal::Writer;
-use portent_trace::{EventId, LockId, Mode, Op, ThreadId, Trace, VarId};
+use crate::semaphores::Posts;
+use portent_trace::{EventId, LockId, Mode, Op, SemId, ThreadId, Trace, VarId};
 use rustc_hash::FxHashSet;
 
 /// Some events of a trace: of each thread, those between two positions.
@@ -36,6 +38,8 @@ pub struct Slice<'a> {
     pub below: &'a dyn Fn(EventId) -> bool,
     /// What a variable holds below it; for a relaxed slice, its initial value.
     pub base: &'a dyn Fn(VarId) -> Writer,
+    /// By how much the posts and waits below it have moved the count of a semaphore; not asked of a relaxed slice.
+    pub counted: &'a dyn Fn(SemId) -> i64,
     /// Whether only what holds wherever it was cut counts.
     pub relaxed: Option<Relaxed<'a>>,
 }
@@ -46,6 +50,8 @@ pub struct Relaxed<'a> {
     pub stopped: &'a [ThreadId],
     /// Order that every reordering obeys and that does not follow from the slice's events: before, after.
     pub orders: Vec<(EventId, EventId)>,
+    /// Posts that come before a wait in every reordering: all that it knows of semaphores.
+    pub posts: &'a Posts,
     /// Whether a write of the slice (the second) comes after one below it (the first) in every reordering that has both.
     pub after: &'a dyn Fn(EventId, EventId) -> bool,
 }

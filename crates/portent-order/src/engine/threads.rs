@@ -5,7 +5,7 @@
 //! it any more, and any other only if the thread, alone, would come to no read that waits; a write that is to be the last
 //! of its variable waits for the others. The latter two are caution, and given up when nothing else can happen.
 
-use super::index::{Chain, IndexVec, Lock, Node, Place, ScopeId, Source, Variable};
+use super::index::{Chain, IndexVec, Lock, Node, Place, ScopeId, Semaphore, Source, Variable};
 use super::rows::Cut;
 use super::symbolic::Evaluation;
 use super::target::Target;
@@ -38,6 +38,8 @@ pub(super) struct Threads<'w, 't> {
     pub order: Vec<Node>,
     /// The scopes held now.
     held: IndexVec<Lock, Vec<ScopeId>>,
+    /// What the semaphores count.
+    counts: IndexVec<Semaphore, i64>,
     /// When each sleep and notify happened.
     step: IndexVec<Node, Option<usize>>,
     /// The variable, and what it holds, that the next event of a chain does not want to see.
@@ -58,6 +60,7 @@ impl<'w, 't> Threads<'w, 't> {
             position: w.nothing(),
             order: Vec::new(),
             held,
+            counts: w.counters.iter().map(|counter| counter.base).collect(),
             step: IndexVec::repeat(None, w.len()),
             refused: IndexVec::repeat(None, w.chain.len()),
             over: IndexVec::repeat(false, w.chain.len()),
@@ -73,6 +76,8 @@ impl<'w, 't> Threads<'w, 't> {
             match self.w.act[node] {
                 Act::Acquire(id) => self.give_back(id),
                 Act::Release(id) => self.held[self.w.scopes[id].lock].push(id),
+                Act::Post(s) => self.counts[s] -= 1,
+                Act::Wait(s) => self.counts[s] += 1,
                 Act::Sleep | Act::Notify => self.step[node] = None,
                 _ => {}
             }
@@ -150,6 +155,8 @@ impl<'w, 't> Threads<'w, 't> {
         match self.w.act[node] {
             Act::Acquire(id) => self.held[self.w.scopes[id].lock].push(id),
             Act::Release(id) => self.give_back(id),
+            Act::Post(s) => self.counts[s] += 1,
+            Act::Wait(s) => self.counts[s] -= 1,
             Act::Sleep | Act::Notify => self.step[node] = Some(self.order.len()),
             _ => {}
         }
@@ -186,6 +193,9 @@ impl<'w, 't> Threads<'w, 't> {
                 !held_against(scope.lock, scope.mode) && (!stays_open || !self.is_wanted(target, id))
             }
             Act::Busy(lock, mode) => held_against(lock, mode),
+            Act::Wait(_) | Act::Empty(_) => {
+                w.act[node].needs_count().is_none_or(|(s, need)| need.is_met(self.counts[s]))
+            }
             Act::Wake(wait) => {
                 let (Some(sleep), Some(notify)) = (w.waits[wait].sleep, w.waits[wait].notify) else { return true };
                 // The notify has happened: a wake comes after it.

@@ -4,7 +4,10 @@
 //! sound, and forgets what comes after it: a trace may stop anywhere. Within it everything is exact. [`super::layout`]
 //! makes it, [`super::cuts`] says which sets of its events can be taken in observed order.
 
-use super::index::{Chain, Dense, Id, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Source, Variable, WaitId, ids};
+use super::counts::Counter;
+use super::index::{
+    Chain, Dense, Id, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Semaphore, Source, Variable, WaitId, ids,
+};
 use super::rows::{Cut, Row, Rows};
 use super::values::Values;
 use crate::goal::{Schedule, Writer};
@@ -25,6 +28,10 @@ pub(crate) enum Act {
     Wake(WaitId),
     Sleep,
     Notify,
+    Post(Semaphore),
+    Wait(Semaphore),
+    /// A failed try.
+    Empty(Semaphore),
     Other,
 }
 
@@ -138,6 +145,8 @@ pub(crate) struct Window<'t> {
     /// Order that holds in every reordering beside program order: (before, after), sorted by after.
     pub hard: Vec<(Node, Node)>,
     pub waits: IndexVec<WaitId, Wait>,
+    /// The semaphores whose counts matter here.
+    pub counters: IndexVec<Semaphore, Counter>,
     /// For each chain and place, the scopes open before it; shared between places.
     pub(super) open_at: IndexVec<Chain, IndexVec<Place, OpenSet>>,
     pub(super) open_sets: IndexVec<OpenSet, Vec<ScopeId>>,

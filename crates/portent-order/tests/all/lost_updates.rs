@@ -234,7 +234,7 @@ fn a_lost_update_is_feasible_exactly_if_the_checker_accepts_some_interleaving() 
         }
     }
     let (mut counts, mut small) = ([0u64; 2], 0);
-    for tiny in Shapes::all().traces(0..traces()) {
+    for tiny in Shapes::all().traces(0..2 * traces()) {
         let trace = &tiny.trace;
         let goals = brute::candidates(trace, Kind::LostUpdate);
         if trace.len() > 9 || trace.threads() > 3 || goals.is_empty() {

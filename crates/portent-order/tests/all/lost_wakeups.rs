@@ -121,7 +121,7 @@ fn notifies_after_a_lost_sleep_have_their_own_sleepers_before_them() {
 #[test]
 fn engine_and_oracle_agree_where_many_wait_on_one_condition() {
     let (mut crowded, mut counts) = (0, [[0u32; 2]; 3]);
-    for tiny in crowds().traces(0..20_000) {
+    for tiny in crowds().traces(0..25_000) {
         let trace = &tiny.trace;
         crowded += usize::from(trace.pairings().len() > 1);
         for (m, model) in Model::ALL.into_iter().enumerate() {

@@ -25,8 +25,15 @@ pub(crate) struct Clocks {
 impl Clocks {
     /// The clocks of must-order, in `reads` with the writers of kept reads; `None` if told to stop.
     pub(crate) fn new(trace: &Trace, model: Model, stop: &dyn Fn() -> bool) -> Option<Self> {
+        Self::along(trace, Past::new(trace, model), stop)
+    }
+    /// The same, where a wait also comes after the post that let it through: what can be taken in observed order.
+    pub(crate) fn as_served(trace: &Trace, model: Model, stop: &dyn Fn() -> bool) -> Option<Self> {
+        Self::along(trace, Past::as_served(trace, model), stop)
+    }
+
+    fn along(trace: &Trace, mut past: Past<'_>, stop: &dyn Fn() -> bool) -> Option<Self> {
         let width = trace.threads();
-        let mut past = Past::new(trace, model);
         let mut threads: Vec<Changes> = (0..width).map(|_| Changes::default()).collect();
         for event in trace.events() {
             if event.id.index().is_multiple_of(1 << 16) && stop() {

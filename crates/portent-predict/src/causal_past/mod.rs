@@ -32,8 +32,8 @@ use crate::undecided::Limit;
 use audit::{Audit, Audited};
 use clocks::Clocks;
 use portent_order::engine::{Effort, Engine, Relaxed, Slice, Tiers, View};
-use portent_order::{Goal, Model, Schedule, Verdict, Writer};
-use portent_trace::{EventId, LockId, Mode, Op, ThreadId, VarId};
+use portent_order::{Goal, Model, Posts, Schedule, Verdict, Writer};
+use portent_trace::{EventId, LockId, Mode, Op, SemId, ThreadId, VarId};
 use question::{Question, Writes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -57,8 +57,12 @@ pub(crate) struct Causal<'a, 't> {
     facts: &'a Facts<'t>,
     model: Model,
     clocks: Clocks,
+    /// With the posts that let waits through, as they were observed; `None` where there are no waits.
+    served: Option<Clocks>,
     writes: Writes,
-    has_tries: bool,
+    posts: Posts,
+    /// Whether there are failed tries, or semaphores: events that may need others from anywhere, at choice.
+    has_choices: bool,
     /// Events of the longest slice.
     reach: usize,
 }
@@ -95,8 +99,12 @@ impl<'a, 't> Causal<'a, 't> {
     pub(crate) fn new(facts: &'a Facts<'t>, model: Model, reach: usize, stop: &dyn Fn() -> bool) -> Option<Self> {
         let clocks = Clocks::new(facts.trace, model, stop)?;
         let writes = Writes::of(facts);
-        let has_tries = facts.trace.events().any(|event| matches!(event.op, Op::Busy(..)));
-        Some(Causal { facts, model, clocks, writes, has_tries, reach })
+        let is_choice = |op: Op| matches!(op, Op::Busy(..) | Op::Wait(_) | Op::Empty(_));
+        let has_choices = facts.trace.events().any(|event| is_choice(event.op));
+        let has_semaphores = facts.trace.semaphores() > 0;
+        let served = if has_semaphores { Some(Clocks::as_served(facts.trace, model, stop)?) } else { None };
+        let posts = Posts::of(facts.trace);
+        Some(Causal { facts, model, clocks, served, writes, posts, has_choices, reach })
     }
 
     fn program(&self, thread: usize) -> &[EventId] {
@@ -145,10 +153,7 @@ impl<'a, 't> Causal<'a, 't> {
             let Some(bounds) = self.bounds(&question, &needed, size) else { continue };
             let events = self.events(&bounds);
             let all = bounds.is_all();
-            // With a failed try, whoever holds the lock may be anywhere.
-            let tries =
-                self.has_tries && events.iter().any(|&event| matches!(self.facts.trace.op(event), Op::Busy(..)));
-            let exact = all && closed && !tries && !question.to_the_end;
+            let exact = all && closed && !question.to_the_end && !self.has_choices(&question, &bounds, &events);
             if ask.refute
                 && !exact
                 && let Verdict::Infeasible = self.relaxed(goal, &question, &bounds, &events, ask.effort, tiers)
@@ -176,9 +181,10 @@ impl<'a, 't> Causal<'a, 't> {
         SIZES.into_iter().filter(move |&size| size < reach).chain(last)
     }
 
-    /// The last resort: all that may happen, if it is not too much. That is exact, wherever the holders of failed tries are.
+    /// The last resort: all that may happen, if it is not too much. That is exact, wherever the holders of failed tries
+    /// and the posts for waits are.
     fn with_everything(&self, goal: &Goal, question: &Question, ask: Ask, tiers: &mut Tiers) -> Option<Answer> {
-        if question.to_the_end || !self.has_tries || ask.quick {
+        if question.to_the_end || !self.has_choices || ask.quick {
             return None;
         }
         let to = self.with_stops(question, question.limits.clone());
@@ -192,7 +198,9 @@ impl<'a, 't> Causal<'a, 't> {
         if question.everything {
             return ((0..self.threads()).map(|t| self.program(t).len() as u32).collect(), true);
         }
-        let mut cut = question.needs.clone();
+        let clocks = self.served.as_ref().unwrap_or(&self.clocks);
+        let mut cut = vec![0; question.needs.len()];
+        question.needs.iter().enumerate().for_each(|(t, &count)| clocks.join(&mut cut, t, count));
         let (mut changed, mut closed) = (true, true);
         while std::mem::take(&mut changed) {
             for t in 0..cut.len() {
@@ -204,11 +212,32 @@ impl<'a, 't> Causal<'a, 't> {
                 let free = (cut[t]..far).find(|&at| self.is_free(t, at));
                 closed &= free.is_some() || far == limit || cut[t] > limit;
                 let before = cut.clone();
-                self.clocks.join(&mut cut, t, free.unwrap_or(far));
+                clocks.join(&mut cut, t, free.unwrap_or(far));
                 changed |= before != cut;
             }
         }
         (self.with_stops(question, cut), closed)
+    }
+
+    /// Whether something in a slice may need what is not there: whoever holds a lock for a failed try may be anywhere, and so
+    /// may a post that lets a wait through.
+    fn has_choices(&self, question: &Question, bounds: &Bounds, events: &[EventId]) -> bool {
+        if !self.has_choices {
+            return false;
+        }
+        let trace = self.facts.trace;
+        let mut waited: FxHashSet<SemId> = FxHashSet::default();
+        for &event in events {
+            match trace.op(event) {
+                Op::Busy(..) | Op::Empty(_) => return true,
+                Op::Wait(s) => drop(waited.insert(s)),
+                _ => {}
+            }
+        }
+        waited.into_iter().flat_map(|s| self.posts.of_semaphore(s)).any(|&post| {
+            let (t, at) = self.place(post);
+            at >= bounds.to[t] && at < question.limits[t]
+        })
     }
 
     /// The same, with the goal's own events.
@@ -288,7 +317,8 @@ impl<'a, 't> Causal<'a, 't> {
             saw: &|read| self.facts.saw(read),
             below: &|event| self.is_below(bounds, event),
             base: &|_| Writer::Init,
-            relaxed: Some(Relaxed { stopped: &stopped, orders, after: &after }),
+            counted: &|_| 0,
+            relaxed: Some(Relaxed { stopped: &stopped, orders, posts: &self.posts, after: &after }),
         };
         self.decide(goal, &slice, effort, tiers)
     }
@@ -354,6 +384,7 @@ impl<'a, 't> Causal<'a, 't> {
             saw: &|read| self.facts.saw(read),
             below: &|event| self.is_below(bounds, event),
             base: &base,
+            counted: &|semaphore| self.counted(bounds, semaphore),
             relaxed: None,
         };
         match self.decide(goal, &slice, ask.effort, tiers) {
@@ -397,6 +428,11 @@ impl<'a, 't> Causal<'a, 't> {
             }
         }
         held
+    }
+
+    /// By how much the posts and waits below a slice have moved the count of a semaphore.
+    fn counted(&self, bounds: &Bounds, semaphore: SemId) -> i64 {
+        self.posts.moved(semaphore, |event| self.is_below(bounds, event))
     }
 
     /// The observed order of everything before a slice, and then the rest.

@@ -4,7 +4,7 @@
 //! the past of what comes just before another one can never be next together with it, so this filter is exact where it
 //! says no, for pairs at any distance.
 
-use portent_order::Model;
+use portent_order::{Model, Posts};
 use portent_trace::{Event, EventId, Op, TokenId, Trace};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -32,7 +32,11 @@ pub(crate) struct Past<'t> {
     reads: bool,
     threads: Vec<Thread>,
     tokens: FxHashMap<TokenId, Vec<Passed>>,
+    /// By notify, and by post that some wait forces.
     waits: FxHashMap<EventId, Passed>,
+    posts: Posts,
+    /// Whether a wait comes after the post that let it through, and not only after those that it always comes after.
+    served: bool,
     writers: Vec<Option<Passed>>,
 }
 
@@ -46,8 +50,15 @@ impl<'t> Past<'t> {
             threads: (0..threads).map(|_| Thread { cut: vec![0; threads], shared: None, position: 0 }).collect(),
             tokens: FxHashMap::default(),
             waits: FxHashMap::default(),
+            posts: Posts::of(trace),
+            served: false,
             writers: if reads { vec![None; trace.variables()] } else { Vec::new() },
         }
+    }
+
+    /// The same, where a wait also comes after the post that let it through, as it was observed.
+    pub(crate) fn as_served(trace: &'t Trace, model: Model) -> Self {
+        Past { served: true, ..Self::new(trace, model) }
     }
 
     /// How many events a thread has done.
@@ -99,6 +110,12 @@ impl<'t> Past<'t> {
                 let sent = self.tokens.get(&token).cloned().unwrap_or_default();
                 sent.iter().fold(false, |changed, passed| self.join(t, passed) | changed)
             }
+            Op::Wait(_) => {
+                let served = self.posts.served(event.id).filter(|_| self.served);
+                let posts = self.posts.forced(event.id).iter().copied().chain(served);
+                let passed: Vec<Passed> = posts.filter_map(|post| self.waits.get(&post).cloned()).collect();
+                passed.iter().fold(false, |changed, passed| self.join(t, passed) | changed)
+            }
             Op::Wake(_) => {
                 let pairing = self.trace.pairing_of_wake(event.id).map(|k| self.trace.pairings()[k.index()]);
                 let notified = pairing.and_then(|pairing| self.waits.get(&pairing.notify).cloned());
@@ -121,6 +138,10 @@ impl<'t> Past<'t> {
             Op::Send(token) => {
                 let passed = self.passed(t);
                 self.tokens.entry(token).or_default().push(passed);
+            }
+            Op::Post(_) if self.served || self.posts.is_forced(event.id) => {
+                let passed = self.passed(t);
+                self.waits.insert(event.id, passed);
             }
             Op::Notify(..) if !self.trace.woken_by(event.id).is_empty() => {
                 let passed = self.passed(t);

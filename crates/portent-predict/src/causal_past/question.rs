@@ -128,6 +128,7 @@ impl Causal<'_, '_> {
                     Writer::Init => Vec::new(),
                 },
                 Op::Receive(token) => trace.senders(token).to_vec(),
+                Op::Wait(_) => self.posts.forced(event).to_vec(),
                 Op::Wake(_) => {
                     trace.pairing_of_wake(event).map(|k| trace.pairings()[k.index()].notify).into_iter().collect()
                 }

@@ -56,13 +56,15 @@ struct Fenced {
     seen: Clock,
 }
 
-/// Clocks of threads, locks, tokens, notifies and atomics, moved along the trace event by event.
+/// Clocks of threads, locks, tokens, semaphores, notifies and atomics, moved along the trace event by event.
 pub struct Clocks {
     /// Whether every atomic counts as acquire and release.
     relaxed_too: bool,
     threads: Vec<Clock>,
     locks: Vec<Released>,
     tokens: FxHashMap<usize, Clock>,
+    /// By semaphore: whoever passes it comes after every earlier post, since each adds to the same count.
+    posts: FxHashMap<usize, Clock>,
     notifies: FxHashMap<EventId, Clock>,
     atomics: FxHashMap<usize, Clock>,
     /// By thread; empty if the trace has no fence, or if every atomic orders without.
@@ -85,6 +87,7 @@ impl Clocks {
             threads,
             locks: vec![Released::default(); trace.locks()],
             tokens: FxHashMap::default(),
+            posts: FxHashMap::default(),
             notifies: FxHashMap::default(),
             atomics: FxHashMap::default(),
             fences: if has_fences { vec![Fenced::default(); trace.threads()] } else { Vec::new() },
@@ -127,6 +130,10 @@ impl Clocks {
             }
             Op::Receive(k) => match self.tokens.get(&k.index()) {
                 Some(sent) => join(clock, sent),
+                None => return false,
+            },
+            Op::Wait(s) => match self.posts.get(&s.index()) {
+                Some(posted) => join(clock, posted),
                 None => return false,
             },
             Op::Wake(_) => {
@@ -190,6 +197,7 @@ impl Clocks {
                 }
             }
             Op::Send(k) => join_in(self.tokens.entry(k.index()).or_default(), clock),
+            Op::Post(s) => join_in(self.posts.entry(s.index()).or_default(), clock),
             Op::Notify(..) if !trace.woken_by(event).is_empty() => drop(self.notifies.insert(event, clock.clone())),
             Op::Write(x, _) | Op::Update(x, _) => {
                 let update = matches!(op, Op::Update(..));

@@ -18,6 +18,7 @@ fn reachable(trace: &Trace, relaxed_too: bool) -> Vec<Vec<bool>> {
                 || match (op(a), op(b)) {
                     (Op::Release(l, m), Op::Acquire(k, o)) => l == k && m.conflicts_with(o),
                     (Op::Send(k), Op::Receive(j)) => k == j,
+                    (Op::Post(s), Op::Wait(r)) => s == r,
                     (Op::Notify(..), Op::Wake(_)) => {
                         trace.pairing_of_wake(eb).is_some_and(|k| trace.pairings()[k.index()].notify == ea)
                     }

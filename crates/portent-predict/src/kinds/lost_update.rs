@@ -302,9 +302,10 @@ impl<'a, 't> Scan<'a, 't> {
             Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => self.access(id, op, thread, x),
             Op::Acquire(lock, mode) => self.held[t].push((lock, mode, id)),
             Op::Release(lock, mode) => self.held[t].retain(|held| (held.0, held.1) != (lock, mode)),
-            Op::Receive(_) | Op::Sleep(_) | Op::Wake(_) => self.waits[t] += 1,
+            Op::Receive(_) | Op::Wait(_) | Op::Sleep(_) | Op::Wake(_) => self.waits[t] += 1,
             Op::Send(token) => self.waits[t] += u64::from(self.waits_at(token)),
-            Op::Busy(..) | Op::Notify(..) | Op::Begin(_) | Op::End(_) | Op::Branch | Op::Fence(_) => {}
+            Op::Busy(..) | Op::Post(_) | Op::Empty(_) | Op::Notify(..) => {}
+            Op::Begin(_) | Op::End(_) | Op::Branch | Op::Fence(_) => {}
         }
     }
 

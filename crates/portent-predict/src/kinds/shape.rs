@@ -2,7 +2,7 @@
 
 use crate::facts::Facts;
 use portent_order::{Model, Schedule, Writer};
-use portent_trace::{EventId, LockId, Mode, Op, PairingId, ThreadId, VarId};
+use portent_trace::{EventId, LockId, Mode, Op, PairingId, SemId, ThreadId, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The shapes that Sinha et al. tell apart: a read r of write w, and a challenger c.
@@ -62,6 +62,8 @@ struct GoingOn<'a, 't> {
     holders: FxHashMap<LockId, Vec<(ThreadId, Mode)>>,
     memory: FxHashMap<VarId, EventId>,
     notified: FxHashSet<PairingId>,
+    /// By how much semaphores have moved from where they began.
+    counted: FxHashMap<SemId, i64>,
 }
 
 impl<'a, 't> GoingOn<'a, 't> {
@@ -74,6 +76,7 @@ impl<'a, 't> GoingOn<'a, 't> {
             holders: FxHashMap::default(),
             memory: FxHashMap::default(),
             notified: FxHashSet::default(),
+            counted: FxHashMap::default(),
         }
     }
 
@@ -95,6 +98,8 @@ impl<'a, 't> GoingOn<'a, 't> {
                 }
             }
             Op::Write(x, _) | Op::Update(x, _) => drop(self.memory.insert(x, event)),
+            Op::Post(s) => *self.counted.entry(s).or_default() += 1,
+            Op::Wait(s) => *self.counted.entry(s).or_default() -= 1,
             Op::Notify(..) => {
                 for &k in trace.woken_by(event) {
                     if self.done[trace.pairings()[k.index()].sleep.index()] {
@@ -104,6 +109,11 @@ impl<'a, 't> GoingOn<'a, 't> {
             }
             _ => {}
         }
+    }
+
+    fn count(&self, semaphore: SemId) -> i64 {
+        let initial = i64::try_from(self.facts.trace.initial_count(semaphore)).unwrap_or(i64::MAX / 2);
+        initial + self.counted.get(&semaphore).copied().unwrap_or(0)
     }
 
     fn enabled(&self, event: EventId) -> bool {
@@ -118,6 +128,8 @@ impl<'a, 't> GoingOn<'a, 't> {
             Op::Busy(lock, mode) => held_by_other(lock, mode),
             Op::Receive(token) => trace.senders(token).iter().all(|&send| self.is_done(send)),
             Op::Wake(_) => trace.pairing_of_wake(event).is_none_or(|k| self.notified.contains(&k)),
+            Op::Wait(s) => self.count(s) > 0,
+            Op::Empty(s) => self.count(s) == 0,
             // Stricter than `values` needs: what is shown to go on does.
             Op::Read(x, _) | Op::Update(x, _) if self.model != Model::Sync => {
                 self.memory.get(&x).map_or(Writer::Init, |&w| Writer::Event(w)) == self.facts.saw(event)

@@ -8,11 +8,11 @@
 //! fork, which should have been there from the start; the answer is then incomplete.
 
 use super::explore::Explorer;
-use super::plan::{Action, Move, Notified, Plan, WHO};
+use super::plan::{Action, Counter, Move, Notified, Plan, WHO};
 use super::{Bounds, Explored};
 use portent_order::{Model, ReadRule, Recorded, Schedule};
 use portent_spec::Monitor;
-use portent_trace::{Batch, Event, EventId, EventSource, Mode, ObjectClass, Op, ThreadId, TraceError};
+use portent_trace::{Batch, Event, EventId, EventSource, Mode, ObjectClass, Op, SemId, ThreadId, TraceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What following a source gave.
@@ -160,6 +160,9 @@ impl Follower {
         self.late += batch.corrections().len() as u64;
         // A wake without a pairing was a time-out, and waits for nobody.
         let paired: FxHashSet<EventId> = batch.pairings().iter().map(|pairing| pairing.wake).collect();
+        for &(semaphore, count) in batch.initial_counts() {
+            self.counter(semaphore).initial = i64::try_from(count).unwrap_or(i64::MAX / 2);
+        }
         let followed = self.plan.moves.len();
         for event in batch.iter().filter(|event| event.thread.index() < followed) {
             self.event(&event, paired.contains(&event.id), monitor);
@@ -184,6 +187,12 @@ impl Follower {
             self.plan.notifies.extend_from_slice(&list);
             self.plan.moves[thread][index].action = Action::Notify { first: start, count: count + 1 };
         }
+    }
+
+    fn counter(&mut self, semaphore: SemId) -> &mut Counter {
+        let known = self.plan.counters.len().max(semaphore.index() + 1);
+        self.plan.counters.resize(known, Counter::default());
+        &mut self.plan.counters[semaphore.index()]
     }
 
     fn event(&mut self, event: &Event, is_paired: bool, monitor: &mut dyn Monitor) {
@@ -224,6 +233,18 @@ impl Follower {
                 let sends = self.sends.get(&token.index()).map_or(&[][..], Vec::as_slice);
                 self.plan.needs.extend(sends.iter().filter(|(sender, _)| *sender != t as u32));
                 Action::Pass
+            }
+            Op::Post(s) => {
+                self.counter(s).add(t as u32, position, 1);
+                Action::Post { semaphore: s.index() as u32 }
+            }
+            Op::Wait(s) => {
+                self.counter(s).add(t as u32, position, -1);
+                Action::Wait { semaphore: s.index() as u32 }
+            }
+            Op::Empty(s) => {
+                self.counter(s);
+                Action::Empty { semaphore: s.index() as u32 }
             }
             Op::Sleep(c) => {
                 self.asleep.insert(event.thread, (c, event.id, position + 1));
@@ -300,6 +321,7 @@ impl Follower {
             self.plan.base[t] = least;
         }
         let base = &self.plan.base;
+        self.plan.counters.iter_mut().for_each(|counter| counter.forget(base));
         self.notifies.retain(|_, (thread, at)| *at >= base[*thread]);
         self.wakes.clear();
     }

@@ -54,6 +54,18 @@ pub(super) enum Action {
     },
     /// Goes on, if it was notified.
     Wake,
+    /// Adds to a semaphore.
+    Post {
+        semaphore: u32,
+    },
+    /// Takes from it, if there is something.
+    Wait {
+        semaphore: u32,
+    },
+    /// Sees that there is nothing.
+    Empty {
+        semaphore: u32,
+    },
 }
 
 /// A move: a step of a thread that matters.
@@ -88,6 +100,45 @@ pub(super) struct Notified {
     pub(super) asleep: u32,
 }
 
+/// What a semaphore counts, as a function of where the threads stand.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counter {
+    pub(super) initial: i64,
+    /// By thread that uses it: where it stands after each of its posts and waits, and by how much they have moved the count.
+    pub(super) shares: Vec<(u32, Vec<(u32, i64)>)>,
+}
+
+impl Counter {
+    /// A thread moves the count by its step at a position.
+    pub(super) fn add(&mut self, thread: u32, position: u32, by: i64) {
+        let share = match self.shares.iter().position(|(known, _)| *known == thread) {
+            Some(at) => &mut self.shares[at].1,
+            None => {
+                self.shares.push((thread, Vec::new()));
+                let last = self.shares.len() - 1;
+                &mut self.shares[last].1
+            }
+        };
+        let before = share.last().map_or(0, |(_, moved)| *moved);
+        share.push((position + 1, before + by));
+    }
+    /// The count with the threads at these positions.
+    pub(super) fn count(&self, positions: &[u32]) -> i64 {
+        let moved = |(thread, share): &(u32, Vec<(u32, i64)>)| {
+            let done = share.partition_point(|(position, _)| *position <= positions[*thread as usize]);
+            done.checked_sub(1).map_or(0, |last| share[last].1)
+        };
+        self.initial + self.shares.iter().map(moved).sum::<i64>()
+    }
+    /// Forgets what happened before these positions.
+    pub(super) fn forget(&mut self, least: &[u32]) {
+        for (thread, share) in &mut self.shares {
+            let done = share.partition_point(|(position, _)| *position <= least[*thread as usize]);
+            share.drain(..done.saturating_sub(1));
+        }
+    }
+}
+
 /// All that a lattice needs to know of a trace.
 #[derive(Default)]
 pub(super) struct Plan {
@@ -105,6 +156,7 @@ pub(super) struct Plan {
     pub(super) stops: Vec<bool>,
     /// Locks that some failed try names.
     pub(super) tried: Vec<bool>,
+    pub(super) counters: Vec<Counter>,
     /// For each variable, whether the future is not known: what it holds must be remembered.
     pub(super) open_ended: bool,
 }

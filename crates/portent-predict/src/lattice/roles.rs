@@ -3,7 +3,7 @@
 //! One pass along the observed order, with a clock per thread of what causally came before (program order, tokens, kept
 //! reads, notifies): epochs of last accesses are compared with it, so no matrix of clocks is kept.
 
-use portent_order::{Model, ReadRule, Recorded};
+use portent_order::{Model, Posts, ReadRule, Recorded};
 use portent_trace::{EventId, LockId, Mode, Op, Trace};
 use rustc_hash::FxHashMap;
 
@@ -20,6 +20,9 @@ pub(super) struct Facts<'t> {
     /// The release of each acquire.
     release: FxHashMap<EventId, EventId>,
     acquires: Vec<Vec<EventId>>,
+    pub(super) posts: Posts,
+    /// For each semaphore, its waits.
+    waits: Vec<Vec<EventId>>,
 }
 
 impl<'t> Facts<'t> {
@@ -32,6 +35,8 @@ impl<'t> Facts<'t> {
             saw: vec![0; trace.len()],
             release: FxHashMap::default(),
             acquires: vec![Vec::new(); trace.locks()],
+            posts: Posts::of(trace),
+            waits: vec![Vec::new(); trace.semaphores()],
         };
         let mut last = vec![0u32; trace.variables()];
         let mut open: FxHashMap<(usize, LockId, Mode), EventId> = FxHashMap::default();
@@ -50,6 +55,7 @@ impl<'t> Facts<'t> {
                     facts.acquires[lock.index()].push(event.id);
                     open.insert((event.thread.index(), lock, mode), event.id);
                 }
+                Op::Wait(s) => facts.waits[s.index()].push(event.id),
                 Op::Release(lock, mode) => {
                     if let Some(acquire) = open.remove(&(event.thread.index(), lock, mode)) {
                         facts.release.insert(acquire, event.id);
@@ -89,6 +95,12 @@ impl<'t> Facts<'t> {
             }
             match trace.op(event) {
                 Op::Receive(token) => trace.senders(token).iter().for_each(|&send| need(send, &mut needed)),
+                // Any post may let it through, and any wait may be why there was nothing.
+                Op::Wait(s) => self.posts.of_semaphore(s).iter().for_each(|&post| need(post, &mut needed)),
+                Op::Empty(s) => {
+                    let all = self.posts.of_semaphore(s).iter().chain(&self.waits[s.index()]);
+                    all.for_each(|&event| need(event, &mut needed));
+                }
                 Op::Wake(_) => {
                     if let Some(k) = trace.pairing_of_wake(event) {
                         let pairing = trace.pairings()[k.index()];
@@ -191,6 +203,16 @@ impl Roles {
                 Op::Receive(token) => {
                     if let Some(sent) = tokens.get(&token.index()) {
                         join(&mut clocks[t], sent);
+                    }
+                }
+                Op::Post(_) if facts.posts.is_forced(event.id) => {
+                    notifies.insert(event.id, clocks[t].clone());
+                }
+                Op::Wait(_) => {
+                    for post in facts.posts.forced(event.id) {
+                        if let Some(posted) = notifies.get(post) {
+                            join(&mut clocks[t], posted);
+                        }
                     }
                 }
                 Op::Notify(..) if !trace.woken_by(event.id).is_empty() => {

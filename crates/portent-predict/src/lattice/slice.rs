@@ -19,11 +19,11 @@
 //! the read saw a write outside the *past* of what is visible, leaving that out makes it a kept read, which the property
 //! cannot tell from a changed one; nor an update, since all writes of a variable it compares are visible.
 
-use super::plan::{Action, Move, Notified, Ordinal, Plan};
+use super::plan::{Action, Counter, Move, Notified, Ordinal, Plan};
 use super::roles::{Facts, Role, Roles};
 use portent_order::Model;
 use portent_spec::{Letter, Monitor};
-use portent_trace::{EventId, LockId, Mode, Op, Trace, VarId};
+use portent_trace::{EventId, LockId, Mode, Op, SemId, Trace, VarId};
 use rustc_hash::FxHashMap;
 
 /// A plan, and how to get back from it to the trace.
@@ -82,6 +82,18 @@ pub(super) fn slice(trace: &Trace, model: Model, monitor: &mut dyn Monitor, deta
     Slice { plan, threads, needed, program: facts.program, visible }
 }
 
+/// Who needs something of a semaphore in a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Waiters {
+    #[default]
+    Nobody,
+    /// One thread waits: it takes nothing away from others.
+    One(usize),
+    Many,
+    /// Somebody saw that there is nothing.
+    Tried,
+}
+
 /// Makes steps of events.
 struct Builder<'a, 't> {
     facts: &'a Facts<'t>,
@@ -96,6 +108,8 @@ struct Builder<'a, 't> {
     slot_of: FxHashMap<VarId, u32>,
     ordinal: FxHashMap<EventId, Ordinal>,
     lock_of: FxHashMap<LockId, u32>,
+    semaphore_of: FxHashMap<SemId, u32>,
+    waiters: Vec<Waiters>,
 }
 
 impl<'a, 't> Builder<'a, 't> {
@@ -120,6 +134,8 @@ impl<'a, 't> Builder<'a, 't> {
             slot_of: FxHashMap::default(),
             ordinal: FxHashMap::default(),
             lock_of: FxHashMap::default(),
+            semaphore_of: FxHashMap::default(),
+            waiters: waiters(facts, needed),
         }
     }
 
@@ -158,6 +174,7 @@ impl<'a, 't> Builder<'a, 't> {
         match trace.op(event) {
             Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => self.is_tracked(x),
             Op::Acquire(lock, _) | Op::Release(lock, _) | Op::Busy(lock, _) => self.roles.locks[lock.index()],
+            Op::Post(s) | Op::Wait(s) | Op::Empty(s) => self.waiters[s.index()] != Waiters::Nobody,
             Op::Sleep(_) => {
                 trace.pairings().iter().any(|pairing| pairing.sleep == event && self.in_slice(pairing.wake))
             }
@@ -226,6 +243,17 @@ impl<'a, 't> Builder<'a, 't> {
         (self.plan, threads)
     }
 
+    /// The number of a semaphore's counter.
+    fn counter(&mut self, semaphore: SemId) -> u32 {
+        let next = self.plan.counters.len() as u32;
+        let number = *self.semaphore_of.entry(semaphore).or_insert(next);
+        if number == next {
+            let initial = i64::try_from(self.facts.trace.initial_count(semaphore)).unwrap_or(i64::MAX / 2);
+            self.plan.counters.push(Counter { initial, ..Counter::default() });
+        }
+        number
+    }
+
     /// Numbers the writes of every tracked variable.
     fn number_writes(&mut self) {
         for event in self.facts.trace.events() {
@@ -286,6 +314,9 @@ impl<'a, 't> Builder<'a, 't> {
             Op::Update(x, _) if self.is_tracked(x) => {
                 Action::Update { variable: self.slot_of[&x], from: from(self), ordinal: self.ordinal[&event] }
             }
+            Op::Post(s) => Action::Post { semaphore: self.counter(s) },
+            Op::Wait(s) => Action::Wait { semaphore: self.counter(s) },
+            Op::Empty(s) => Action::Empty { semaphore: self.counter(s) },
             Op::Sleep(_) if sleeps => Action::Sleep,
             Op::Notify(..) => {
                 let first = self.plan.notifies.len() as u32;
@@ -316,6 +347,8 @@ impl<'a, 't> Builder<'a, 't> {
                 held.sort_unstable();
             }
             Action::Release { lock, mode } => held.retain(|h| *h != (lock, mode)),
+            Action::Post { semaphore } => self.plan.counters[semaphore as usize].add(thread, position, 1),
+            Action::Wait { semaphore } => self.plan.counters[semaphore as usize].add(thread, position, -1),
             _ => {}
         }
         let letter = self.letters[event.index()];
@@ -324,11 +357,44 @@ impl<'a, 't> Builder<'a, 't> {
             Action::Pass | Action::Read { .. } | Action::Wake => true,
             Action::Write { .. } | Action::Update { .. } => protected,
             Action::Release { .. } => !matches!(trace.op(event), Op::Release(l, _) if self.roles.tried[l.index()]),
-            Action::Acquire { .. } | Action::Busy { .. } | Action::Sleep | Action::Notify { .. } => false,
+            Action::Post { .. } => !matches!(trace.op(event), Op::Post(s) if self.waiters[s.index()] == Waiters::Tried),
+            Action::Wait { .. } => {
+                matches!(trace.op(event), Op::Wait(s) if matches!(self.waiters[s.index()], Waiters::One(_)))
+            }
+            Action::Acquire { .. }
+            | Action::Busy { .. }
+            | Action::Empty { .. }
+            | Action::Sleep
+            | Action::Notify { .. } => false,
         };
         let at_once = self.detail == Detail::Sliced && letter.is_none() && harmless;
         let reads = matches!(action, Action::Read { .. } | Action::Update { .. });
         let changed = self.changed.get(&event).copied().filter(|_| reads);
         Move { event, action, letter, changed, at_once, needs, before: 0 }
     }
+}
+
+/// Who needs something of each semaphore in a slice.
+fn waiters(facts: &Facts<'_>, needed: &[u32]) -> Vec<Waiters> {
+    let mut waiters = vec![Waiters::Nobody; facts.trace.semaphores()];
+    if waiters.is_empty() {
+        return waiters;
+    }
+    for (t, (program, &needed)) in facts.program.iter().zip(needed).enumerate() {
+        for &event in &program[..needed as usize] {
+            match facts.trace.op(event) {
+                Op::Empty(s) => waiters[s.index()] = Waiters::Tried,
+                Op::Wait(s) => {
+                    let known = &mut waiters[s.index()];
+                    *known = match *known {
+                        Waiters::Nobody => Waiters::One(t),
+                        Waiters::One(other) if other != t => Waiters::Many,
+                        same => same,
+                    };
+                }
+                _ => {}
+            }
+        }
+    }
+    waiters
 }

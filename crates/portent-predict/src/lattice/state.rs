@@ -1,6 +1,6 @@
 //! A cut, spread out for walking and packed for keeping.
 //!
-//! State (docs/src/internals/semantics.md §4): the position of every thread; for each tracked variable, which write it holds, as long as somebody
+//! State (docs/src/internals/semantics.md §4): the position of every thread, which also says what semaphores count; for each tracked variable, which write it holds, as long as somebody
 //! will read that; for each sleeping thread, whether its notify came after its sleep; for each thread, whether it has
 //! stopped for good at a changed read; and the monitor's state. Packed, each takes as many bits as it can ever need.
 //!
@@ -101,9 +101,14 @@ impl Cut {
     #[inline]
     pub(super) fn enabled(&self, plan: &Plan, thread: usize, step: &Move) -> bool {
         let possible = match step.action {
-            Action::Pass | Action::Write { .. } | Action::Release { .. } | Action::Sleep | Action::Notify { .. } => {
-                true
-            }
+            Action::Pass
+            | Action::Write { .. }
+            | Action::Release { .. }
+            | Action::Sleep
+            | Action::Notify { .. }
+            | Action::Post { .. } => true,
+            Action::Wait { semaphore } => plan.counters[semaphore as usize].count(&self.positions) > 0,
+            Action::Empty { semaphore } => plan.counters[semaphore as usize].count(&self.positions) == 0,
             Action::Read { variable, from } | Action::Update { variable, from, .. } => {
                 self.memory[variable as usize] == from
             }

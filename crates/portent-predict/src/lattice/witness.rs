@@ -81,6 +81,7 @@ pub(super) fn closest(
     let mut of_thread: FxHashMap<usize, u32> = FxHashMap::default();
     let mut of_lock: FxHashMap<usize, u32> = FxHashMap::default();
     let mut of_condition: FxHashMap<usize, u32> = FxHashMap::default();
+    let mut of_semaphore: FxHashMap<usize, u32> = FxHashMap::default();
     let mut sends: FxHashMap<usize, Vec<u32>> = FxHashMap::default();
     let mut writes: FxHashMap<usize, u32> = FxHashMap::default();
     let mut reads: FxHashMap<usize, Vec<u32>> = FxHashMap::default();
@@ -94,6 +95,7 @@ pub(super) fn closest(
                 needs.extend(of_lock.insert(lock.index(), at));
             }
             Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => needs.extend(of_condition.insert(c.index(), at)),
+            Op::Post(s) | Op::Wait(s) | Op::Empty(s) => needs.extend(of_semaphore.insert(s.index(), at)),
             Op::Send(token) => sends.entry(token.index()).or_default().push(at),
             Op::Receive(token) => needs.extend(sends.get(&token.index()).into_iter().flatten()),
             op => {

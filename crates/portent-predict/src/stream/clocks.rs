@@ -1,4 +1,4 @@
-//! Must-order as vector clocks: program order, tokens, and notify → wake. Neither locks nor reads-from (docs/src/internals/semantics.md §1).
+//! Must-order as vector clocks: program order, tokens, and notify → wake. (Not what the counts of semaphores force: see `Clocks::count`.) Neither locks nor reads-from (docs/src/internals/semantics.md §1).
 //!
 //! Times move only where a thread passes something on, so stretches between two synchronisations share one clock: a
 //! *segment*. What is forgotten to bound memory (tokens long received, notifies nobody may wake from) only makes the
@@ -124,6 +124,12 @@ impl Clocks {
         state.clock[thread] += 1;
         state.shared = None;
         state.segment += 1;
+    }
+
+    /// Moves on by an operation on a semaphore. Which posts a wait comes after depends on posts still to come, so it counts as
+    /// coming after none.
+    pub(super) fn count(&mut self, thread: usize) {
+        self.threads[thread].segment += 1;
     }
 
     /// Moves on by a synchronisation. `pairing` is the wait that a wake ends; the result, whether its notify could come

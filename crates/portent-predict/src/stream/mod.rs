@@ -157,6 +157,10 @@ impl Scan {
             Op::Release(lock, mode) => state.enter(self.states.release(state.locks, hold(lock, mode)), now),
             Op::Begin(_) => state.begin(),
             Op::End(_) => state.end(),
+            Op::Post(_) | Op::Wait(_) | Op::Empty(_) => {
+                state.synchronise();
+                self.clocks.count(thread);
+            }
             Op::Send(_) | Op::Receive(_) | Op::Sleep(_) | Op::Notify(..) | Op::Wake(_) => {
                 state.synchronise();
                 if let Some(Early { places, .. }) = self.clocks.step(event, pairing) {

@@ -24,7 +24,7 @@
 //! **Beyond the papers.** Closures are kept closed per thread instead of being computed from timestamps for each pair, and
 //! a release brings its own closure along, so that a pair mostly needs one look at the locks held at its frontier. Accesses that
 //! nothing separates count as one, the latest. Read-write locks: two shared scopes do not conflict. Tokens and conditions are
-//! needs. A failed try needs the acquire of *its holder*: of the scopes that conflicted with it in the observed order, the
+//! needs. So are semaphores: a wait needs the post that let it through, first come, first served, a failed try whatever came before it. A failed try needs the acquire of *its holder*: of the scopes that conflicted with it in the observed order, the
 //! one acquired first. In `sync` reads need nothing. Locations: a race is looked for per pair of source locations, not
 //! per variable.
 //!

@@ -4,8 +4,8 @@
 //! of its event and is filled in where a closure is used.
 
 use super::history::{History, Ideal, NONE};
-use portent_order::Model;
-use portent_trace::{EventId, Op, ThreadId, Trace, VarId};
+use portent_order::{Model, Posts};
+use portent_trace::{EventId, Op, SemId, ThreadId, Trace, VarId};
 use rustc_hash::FxHashMap;
 
 /// What is known beforehand: which variables and locks need attention.
@@ -88,8 +88,11 @@ pub(super) struct Past<'s> {
     fronts: Vec<Front>,
     /// The last write of each shared variable.
     last: Vec<Option<Written>>,
-    /// Closures of sends and notifies.
+    /// Closures of sends, notifies, and operations on semaphores.
     sent: FxHashMap<EventId, u32>,
+    posts: Posts,
+    /// For each semaphore, the last operation of each thread.
+    counted: FxHashMap<SemId, FxHashMap<ThreadId, EventId>>,
     /// Open scopes of each lock, in the order of their acquires.
     holders: Vec<Vec<u32>>,
     closures: u64,
@@ -105,6 +108,8 @@ impl<'s> Past<'s> {
             fronts: (0..threads).map(|_| Front { ideal: Ideal::new(threads), saved: NONE }).collect(),
             last: vec![None; survey.shared_count],
             sent: FxHashMap::default(),
+            posts: Posts::of(trace),
+            counted: FxHashMap::default(),
             holders: vec![Vec::new(); trace.locks()],
             closures: 0,
         }
@@ -226,6 +231,7 @@ impl<'s> Past<'s> {
                         self.need_sent(trace, trace.thread(event), event, sender);
                     }
                 }
+                Op::Post(s) | Op::Wait(s) | Op::Empty(s) => self.count(trace, event, op, s),
                 Op::Wake(_) => {
                     // The sleep is the thread's own.
                     if let Some(k) = trace.pairing_of_wake(event) {
@@ -236,6 +242,22 @@ impl<'s> Past<'s> {
             }
         }
         true
+    }
+
+    /// A wait needs the post that let it through, and a failed try all that came before it.
+    fn count(&mut self, trace: &Trace, event: EventId, op: Op, semaphore: SemId) {
+        let thread = trace.thread(event);
+        let needed: Vec<EventId> = match op {
+            Op::Wait(_) => self.posts.served(event).into_iter().collect(),
+            Op::Empty(_) => self.counted.get(&semaphore).into_iter().flat_map(|last| last.values().copied()).collect(),
+            _ => Vec::new(),
+        };
+        needed.into_iter().for_each(|needed| self.need_sent(trace, thread, event, needed));
+        if !matches!(op, Op::Empty(_)) {
+            let saved = self.saved(thread);
+            self.sent.insert(event, saved);
+            self.counted.entry(semaphore).or_default().insert(thread, event);
+        }
     }
 
     fn access(&mut self, event: EventId, op: Op, thread: ThreadId, variable: usize) {

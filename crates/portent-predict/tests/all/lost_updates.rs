@@ -184,7 +184,7 @@ fn long_traces_are_decided_too() {
 /// update is a block, or another one that counts alike.
 fn by_definition(trace: &Trace, model: Model) -> BTreeSet<Goal> {
     let waits = |e: EventId| match trace.op(e) {
-        Op::Receive(_) | Op::Sleep(_) | Op::Wake(_) => true,
+        Op::Receive(_) | Op::Wait(_) | Op::Sleep(_) | Op::Wake(_) => true,
         Op::Send(token) => matches!(trace.meaning(token), portent_trace::Meaning::Fork(_)),
         _ => false,
     };

@@ -11,7 +11,7 @@
 //! | WCP (Kini, Mathur, Viswanathan 2017) | if it has a race, there is a race or a deadlock |
 //!
 //! Where traces have what the papers' have not, the relations order more than they would have to: conflicting atomics keep
-//! their order, a failed try comes after the acquire of its holder.
+//! their order, a failed try comes after the acquire of its holder, or keeps its place on its semaphore.
 
 use portent_order::Model;
 use portent_predict::{BugKind, Control, Options, predict};
@@ -83,6 +83,8 @@ impl<'t> Peers<'t> {
             let wakes = || trace.pairing_of_wake(eb).is_some_and(|k| trace.pairings()[k.index()].notify == ea);
             let sends = match (peers.op(a), peers.op(b)) {
                 (Op::Send(k), Op::Receive(j)) => k == j,
+                (Op::Post(s), Op::Wait(r)) => s == r,
+                (Op::Post(s) | Op::Wait(s), Op::Empty(r)) | (Op::Empty(s), Op::Post(r) | Op::Wait(r)) => s == r,
                 _ => false,
             };
             peers.thread(a) == peers.thread(b) || sends || wakes() || peers.holder(b) == Some(a)

@@ -55,6 +55,7 @@ fn happens_before(trace: &Trace, counts: ReadsFrom) -> Vec<Vec<bool>> {
                 || match (op(a), op(b)) {
                     (Op::Release(l, m), Op::Acquire(k, o)) => l == k && m.conflicts_with(o),
                     (Op::Send(k), Op::Receive(j)) => k == j,
+                    (Op::Post(s), Op::Wait(r)) => s == r,
                     (Op::Notify(..), Op::Wake(_)) => {
                         let pairing = trace.pairing_of_wake(EventId::new(b)).map(|k| trace.pairings()[k.index()]);
                         pairing.is_some_and(|pairing| pairing.notify.index() == a)

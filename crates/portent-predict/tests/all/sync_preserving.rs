@@ -3,7 +3,7 @@
 use portent_order::{Checker, Goal, Kind, Model, Schedule, brute};
 use portent_predict::sync_preserving::{Sweep, Wanted, sweep};
 use portent_trace::generate::{TinyShape, tiny_std};
-use portent_trace::{EventId, Mode, Op, Trace};
+use portent_trace::{EventId, Mode, Op, SemId, Trace};
 use std::collections::{BTreeSet, HashSet};
 
 /// A state: position of each thread, last write of each variable, for each wait whether it was notified.
@@ -87,8 +87,21 @@ impl<'t> Definition<'t> {
             }),
             Op::Receive(token) => trace.senders(token).iter().all(|&send| self.done(state, send)),
             Op::Wake(_) => trace.pairing_of_wake(event).is_none_or(|k| state.2[k.index()]),
+            Op::Wait(s) => self.served(s, event).is_none_or(|post| self.done(state, post)),
+            Op::Empty(s) => trace.events().all(|other| match other.op {
+                Op::Post(r) | Op::Wait(r) if r == s => self.done(state, other.id) == (other.id < event),
+                _ => true,
+            }),
             _ => true,
         }
+    }
+
+    /// The post that let a wait through, first come, first served.
+    fn served(&self, semaphore: SemId, wait: EventId) -> Option<EventId> {
+        let all = |op: Op| self.trace.events().filter(move |event| event.op == op).map(|event| event.id);
+        let earlier = all(Op::Wait(semaphore)).filter(|&other| other < wait).count() as u64;
+        let number = earlier.checked_sub(self.trace.initial_count(semaphore))?;
+        all(Op::Post(semaphore)).nth(number as usize)
     }
 
     fn goals(&self) -> BTreeSet<Goal> {

@@ -5,7 +5,7 @@
 
 use super::excerpts::Excerpts;
 use crate::json::model;
-use crate::lookup::{Passage, Value};
+use crate::lookup::{FAIL_TO_PASS, PASS, Passage, Value};
 use crate::place;
 use crate::relevance::Relevance;
 use crate::report::{Report, Spot, Story, ToldTrace, Verdict};
@@ -246,6 +246,13 @@ impl<'a> Data<'a> {
     }
 }
 
+/// The number that the page has for what is done.
+fn number_of(verb: &str) -> u8 {
+    let action = ACTIONS.iter().position(|action| *action == verb);
+    debug_assert!(action.is_some(), "the page has a number for {verb}");
+    action.unwrap_or_default() as u8
+}
+
 impl Events {
     fn of(run: &ToldTrace, wanted: &BTreeSet<EventId>, sources: &Sources, excerpts: &mut Excerpts<'_>) -> Events {
         let trace = &*run.trace;
@@ -265,10 +272,11 @@ impl Events {
                 Op::Busy(l, _) => (5, names.lock(l).to_owned()),
                 Op::Send(_) | Op::Receive(_) => {
                     let Passage { verb, object } = run.lookup.passage(trace, id);
-                    let action = ACTIONS.iter().position(|action| *action == verb);
-                    debug_assert!(action.is_some(), "the page has a number for {verb}");
-                    (action.unwrap_or_default() as u8, object.to_owned())
+                    (number_of(verb), object.to_owned())
                 }
+                Op::Post(s) => (number_of("post"), names.semaphore(s).to_owned()),
+                Op::Wait(s) => (number_of(PASS), names.semaphore(s).to_owned()),
+                Op::Empty(s) => (number_of(FAIL_TO_PASS), names.semaphore(s).to_owned()),
                 Op::Sleep(c) => (12, names.condition(c).to_owned()),
                 Op::Notify(c, _) => (13, names.condition(c).to_owned()),
                 Op::Wake(c) => (14, names.condition(c).to_owned()),

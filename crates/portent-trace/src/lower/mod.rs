@@ -12,7 +12,8 @@
 //! | re-entrant `acq`/`rel`, `rela`/`acqa` | only the outermost pair | `locks` |
 //! | once | a lock, and a token from the initialiser | `locks` |
 //! | `slp`, `ntf`, `nta`, `wak`, `tmo`, and `ntf`/`wai` as tokens | `slp`, `ntf`, `wake` and their pairings | `conditions` |
-//! | semaphores, latches, futures, barriers, named tokens | tokens | `tokens` |
+//! | semaphores | post, wait, failed try | `semaphores` |
+//! | latches, futures, barriers, named tokens | tokens | `tokens` |
 //! | `hb`, `ha` | tokens: everything declared before | `edges` |
 //! | wide accesses | one event per part | `layout` |
 //! | nested `begin`/`end` | the outermost pair | `blocks` |
@@ -25,6 +26,7 @@ mod edges;
 mod functions;
 mod layout;
 mod locks;
+mod semaphores;
 mod threads;
 mod tokens;
 
@@ -64,7 +66,7 @@ pub struct Lowering {
     conditions: Vec<conditions::ConditionState>,
     named_tokens: Vec<tokens::NamedToken>,
     declared: Vec<edges::DeclaredOrder>,
-    semaphores: Vec<tokens::Semaphore>,
+    semaphores: Vec<semaphores::Semaphore>,
     latches: Vec<tokens::Latch>,
     barriers: Vec<tokens::Barrier>,
 }

@@ -10,12 +10,12 @@ use super::{ExprId, Symbols, Type, wrong};
 use crate::error::{Problem, TraceError};
 use crate::event::{Mode, Op};
 use crate::format::parse_call;
-use crate::ids::{EventId, LocId, LockId, ThreadId, VarId};
+use crate::ids::{EventId, LocId, LockId, SemId, ThreadId, VarId};
 use crate::input::InputOp;
 use crate::names::Names;
 use crate::symbolic::SideText;
 use crate::trace::{Batch, Pairing, Trace};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An event of a side that was not taken: an access, or taking or giving back a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +128,8 @@ struct Rewrite<'t> {
     is: Vec<Option<EventId>>,
     initial: Vec<Option<i64>>,
     held: Vec<Vec<(LockId, Mode)>>,
+    /// What semaphores that were used count.
+    counts: FxHashMap<SemId, u64>,
 }
 
 impl Trace {
@@ -153,6 +155,7 @@ impl Trace {
             is: vec![None; self.variables()],
             initial: vec![None; self.variables()],
             held: vec![Vec::new(); self.threads()],
+            counts: FxHashMap::default(),
         };
         let thread = self.thread(branch);
         for event in (0..end).map(EventId::new) {
@@ -232,6 +235,11 @@ impl Rewrite<'_> {
             self.is[x.index()] = Some(id);
         }
         step(&mut self.held[t], event.op);
+        match event.op {
+            Op::Post(s) => drop(self.counts.insert(s, self.count(s).saturating_add(1))),
+            Op::Wait(s) => drop(self.counts.insert(s, self.count(s).saturating_sub(1))),
+            _ => {}
+        }
         if let Some(expr) = self.symbols.written(id) {
             self.rewritten.written.insert(now, expr);
         }
@@ -247,10 +255,16 @@ impl Rewrite<'_> {
         }
     }
 
+    fn count(&self, semaphore: SemId) -> u64 {
+        self.counts.get(&semaphore).copied().unwrap_or_else(|| self.trace.initial_count(semaphore))
+    }
+
     /// Whether an event can still come, and is still known to be what it was.
     fn happens(&self, id: EventId, op: Op, diverged: bool) -> bool {
         let is_left = |event: EventId| self.now.get(event.index()).is_some_and(Option::is_some);
         match op {
+            Op::Wait(s) => self.count(s) > 0,
+            Op::Empty(s) => self.count(s) == 0,
             Op::Receive(token) => self.trace.senders(token).iter().all(|&sender| is_left(sender)),
             Op::Wake(_) => self.trace.pairing_of_wake(id).is_none_or(|pairing| {
                 let pairing = self.trace.pairings()[pairing.index()];

@@ -59,6 +59,8 @@ fn config(seed: u64) -> Config {
         waits: if seed.is_multiple_of(3) { 0.0 } else { 0.1 },
         tokens: (seed % 4) as u32,
         token_events: if seed.is_multiple_of(4) { 0.0 } else { 0.05 },
+        semaphores: if seed % 5 < 2 { 1 + (seed % 2) as u32 } else { 0 },
+        semaphore_events: if seed % 5 < 2 { 0.08 } else { 0.0 },
         ..Config::default()
     }
 }

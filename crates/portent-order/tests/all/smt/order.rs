@@ -13,6 +13,8 @@ pub(super) struct Facts {
     pub(super) writes: Vec<Vec<EventId>>,
     /// Lock, mode, acquire, release.
     pub(super) scopes: Vec<(usize, Mode, EventId, Option<EventId>)>,
+    /// Operations on semaphores.
+    pub(super) counted: Vec<EventId>,
     pub(super) branches: bool,
     /// Initial values, where reads recorded them.
     pub(super) initial: Vec<Option<i64>>,
@@ -40,6 +42,7 @@ pub(super) fn facts(trace: &Trace) -> Facts {
         saw: Vec::new(),
         writes: vec![Vec::new(); trace.variables()],
         scopes: Vec::new(),
+        counted: Vec::new(),
         branches: trace.events().any(|e| e.op == Op::Branch),
         initial: vec![None; trace.variables()],
     };
@@ -52,6 +55,7 @@ pub(super) fn facts(trace: &Trace) -> Facts {
         }
         match event.op {
             op if op.writes() => f.writes[op.variable().unwrap().index()].push(event.id),
+            Op::Post(_) | Op::Wait(_) | Op::Empty(_) => f.counted.push(event.id),
             Op::Acquire(lock, mode) => f.scopes.push((lock.index(), mode, event.id, None)),
             Op::Release(lock, mode) => {
                 let mine = |s: &&mut (usize, Mode, EventId, Option<EventId>)| {
@@ -124,6 +128,18 @@ pub(super) fn order(trace: &Trace, f: &Facts, logic: &str) -> String {
                     say(any(vec![lt("z", p(e)), lt(p(pairing.sleep), p(pairing.notify))]));
                 }
             }
+            Op::Wait(semaphore) | Op::Empty(semaphore) => {
+                let wait = matches!(event.op, Op::Wait(_));
+                let before = |op: Op| {
+                    let others = trace.events().filter(move |other| other.op == op && other.id != e);
+                    others.map(|other| format!("(ite {} 1 0)", lt(p(other.id), p(e)))).collect::<Vec<_>>().join(" ")
+                };
+                let (posts, waits) = (before(Op::Post(semaphore)), before(Op::Wait(semaphore)));
+                let initial = trace.initial_count(semaphore);
+                let count = format!("(- (+ {initial} 0 {posts}) (+ 0 0 {waits}))");
+                let enough = if wait { format!("(> {count} 0)") } else { format!("(= {count} 0)") };
+                say(any(vec![lt("z", p(e)), enough]));
+            }
             Op::Busy(lock, mode) => {
                 let mut holders = vec![lt("z", p(e))];
                 for &(l, m, acquire, release) in &f.scopes {
@@ -136,6 +152,12 @@ pub(super) fn order(trace: &Trace, f: &Facts, logic: &str) -> String {
                 say(any(holders));
             }
             _ => {}
+        }
+    }
+    for (i, &one) in f.counted.iter().enumerate() {
+        // Positions of others need not differ; where they are counted they must.
+        for &two in f.counted[i + 1..].iter().filter(|&&two| trace.thread(two) != trace.thread(one)) {
+            say(any(vec![lt(p(one), p(two)), lt(p(two), p(one))]));
         }
     }
     for (i, &(l1, m1, a1, r1)) in f.scopes.iter().enumerate() {

@@ -95,19 +95,6 @@ impl Input {
                 let first = self.alike(i, all, &[LatchWait])[0];
                 self.alike(i, first, &[CountDown])
             }
-            Post | SemaphoreWait | SemaphoreBusy => {
-                let mut needs = self.alike(i, i, &[SemaphoreBusy]);
-                if event.op == SemaphoreBusy {
-                    needs.extend(self.alike(i, i, &[Post, SemaphoreWait]));
-                }
-                if event.op == SemaphoreWait {
-                    // First posted, first used, after the initial count.
-                    let used = self.alike(i, i, &[SemaphoreWait]).len();
-                    let used = used.checked_sub(self.count(event.object) as usize);
-                    needs.extend(used.map(|used| self.alike(i, i, &[Post])[used]));
-                }
-                needs
-            }
             Join => {
                 let child = event.object as usize;
                 let fork = self.alike(i, i, &[Fork]);

@@ -11,7 +11,7 @@ use crate::list::EventList;
 use crate::lower::Layout;
 use crate::names::{Names, ObjectClass};
 use crate::trace::Trace;
-use world::{BLOCKS, TOKENS, World};
+use world::{BLOCKS, SEMAPHORES, TOKENS, World};
 
 /// What tiny traces are made of: limits, and a switch per feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct TinyShape {
     pub fork_join: bool,
     /// `snd` and `rcv`.
     pub tokens: bool,
+    /// `post`, `semw`, `semf`, and `semi` before them: half of what happens.
+    pub semaphores: bool,
     /// `slp`, `ntf`, `nta`, `wak`, `tmo`; needs a lock.
     pub conditions: bool,
     /// `begin` and `end`.
@@ -87,6 +89,7 @@ impl TinyShape {
         busy: false,
         fork_join: false,
         tokens: false,
+        semaphores: false,
         conditions: false,
         blocks: false,
         updates: false,
@@ -116,6 +119,7 @@ impl TinyShape {
         busy: true,
         fork_join: true,
         tokens: true,
+        semaphores: true,
         conditions: true,
         blocks: true,
         updates: true,
@@ -282,6 +286,67 @@ impl TinyShape {
                 events: 16,
                 ..open.clone()
             },
+            TinyShape { name: "semaphores", semaphores: true, ..plain.clone() },
+            TinyShape { name: "semaphores-crowd", semaphores: true, threads: 4, variables: 1, ..plain.clone() },
+            TinyShape {
+                name: "semaphores-blocks",
+                semaphores: true,
+                blocks: true,
+                variables: 1,
+                events: 14,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "semaphores-nests",
+                semaphores: true,
+                lock_heavy: true,
+                locks: 2,
+                events: 16,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "semaphores-forked",
+                semaphores: true,
+                fork_join: true,
+                busy: true,
+                threads: 4,
+                events: 14,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "semaphores-waits",
+                semaphores: true,
+                wait_heavy: true,
+                bare_waits: true,
+                conditions: true,
+                locks: 1,
+                variables: 1,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "semaphores-values",
+                semaphores: true,
+                values: true,
+                updates: true,
+                blocks: true,
+                conditions: true,
+                lock_heavy: true,
+                variables: 1,
+                events: 14,
+                ..open.clone()
+            },
+            TinyShape {
+                name: "semaphores-branches",
+                semaphores: true,
+                values: true,
+                branches: true,
+                branch_heavy: true,
+                blocks: true,
+                conditions: true,
+                variables: 1,
+                events: 14,
+                ..open.clone()
+            },
             TinyShape::EVERYTHING,
         ]
         .into_iter()
@@ -328,6 +393,9 @@ fn names(shape: &TinyShape) -> Names {
     intern(ObjectClass::Lock, "l", shape.locks);
     if shape.conditions {
         intern(ObjectClass::Condition, "c", shape.locks);
+    }
+    if shape.semaphores {
+        intern(ObjectClass::Semaphore, "s", SEMAPHORES as u32);
     }
     if shape.tokens {
         intern(ObjectClass::Token, "k", TOKENS as u32);

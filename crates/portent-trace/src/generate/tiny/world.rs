@@ -7,6 +7,7 @@ use crate::ids::{LocId, ThreadId};
 use crate::input::{InputEvent, InputOp};
 
 pub(super) const TOKENS: usize = 2;
+pub(super) const SEMAPHORES: usize = 2;
 pub(super) const BLOCKS: u32 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub(super) struct World<'a> {
     memory: [i64; 8],
     /// Per token: sent, received.
     tokens: [(bool, bool); TOKENS],
+    /// Count of each semaphore.
+    semaphores: [u32; SEMAPHORES],
     pub(super) events: Vec<InputEvent>,
     /// Kernel events that the input events become.
     kernel: u32,
@@ -69,8 +72,14 @@ impl<'a> World<'a> {
         let target = most / 2 + random.below(most / 2 + 1);
         let events = Vec::with_capacity(most as usize);
         let (steady, careful) = (random.below(8), (2 * random.below(4)).min(4));
-        let tokens = Default::default();
-        Self { shape, random, threads, memory: [0; 8], tokens, events, kernel: 0, target, steady, careful }
+        let (tokens, semaphores) = Default::default();
+        let memory = [0; 8];
+        let mut world =
+            Self { shape, random, threads, memory, tokens, semaphores, events, kernel: 0, target, steady, careful };
+        if shape.semaphores {
+            world.fill_semaphores();
+        }
+        world
     }
 
     pub(super) fn run(&mut self) {
@@ -153,6 +162,9 @@ impl<'a> World<'a> {
         }
         if self.shape.blocks && self.threads[t].block.is_none() && self.random.one_in(3) {
             return self.block(t, room);
+        }
+        if self.shape.semaphores && self.random.one_in(2) {
+            return self.semaphore(t);
         }
         if self.shape.lock_heavy && self.random.below(3) < 2 {
             if self.threads[t].held.is_empty() && self.random.one_in(2) {
@@ -277,6 +289,41 @@ impl<'a> World<'a> {
                 self.emit(t, InputOp::Join, other as u32, None)
             }
             _ => false,
+        }
+    }
+
+    /// Sets where the semaphores begin: mostly where somebody has to post first. That is no kernel event.
+    fn fill_semaphores(&mut self) {
+        for s in 0..SEMAPHORES {
+            let count = self.random.below(4).saturating_sub(1);
+            if count > 0 || self.random.one_in(2) {
+                self.semaphores[s] = count;
+                let event = InputEvent {
+                    thread: ThreadId(0),
+                    op: InputOp::SemaphoreInit,
+                    object: s as u32,
+                    value: Some(count.into()),
+                    loc: LocId::from_number(self.events.len() as u64 + 1).unwrap_or(LocId::from_bits(0)),
+                };
+                self.events.push(event);
+            }
+        }
+    }
+
+    /// Waits where it can, fails to where it cannot, and posts; mostly the first semaphore.
+    fn semaphore(&mut self, t: usize) -> bool {
+        let s = usize::from(self.random.one_in(4));
+        let count = self.semaphores[s];
+        if self.random.below(5) < 2 {
+            self.semaphores[s] = count + 1;
+            return self.emit(t, InputOp::Post, s as u32, None);
+        }
+        match count {
+            0 => self.random.one_in(4) && self.emit(t, InputOp::SemaphoreBusy, s as u32, None),
+            _ => {
+                self.semaphores[s] = count - 1;
+                self.emit(t, InputOp::SemaphoreWait, s as u32, None)
+            }
         }
     }
 
