@@ -78,6 +78,7 @@ mod semaphore;
 mod signals;
 mod state;
 mod sys;
+mod syscall_hooks;
 mod threads;
 mod throw;
 mod timers;

@@ -101,6 +101,9 @@ pub mod op {
     /// The program declares that what the thread has done comes before every later [`HAPPENS_AFTER`] of the address.
     pub const HAPPENS_BEFORE: u16 = 40 << 3;
     pub const HAPPENS_AFTER: u16 = 41 << 3;
+    /// A try, or a wait with a time limit, that took a lock.
+    pub const TRY_ACQUIRE: u16 = 42 << 3;
+    pub const TRY_ACQUIRE_SHARED: u16 = 43 << 3;
     /// Only ever pending, never recorded: the thread is about to end a wait that is no event (a sleep, a system call).
     pub const RESUME: u16 = 50 << 3;
     /// Only ever pending: the thread wants to end the process.
