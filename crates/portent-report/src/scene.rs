@@ -134,9 +134,14 @@ impl Scene {
         }
     }
 
-    /// By formulas: events that read or write something else in the breaking order than in the run, and what.
+    /// By a replay, or by formulas: events that read or write something else in the breaking order than in the run, and what.
     pub(crate) fn changed(&self, trace: &Trace) -> impl Iterator<Item = (EventId, Option<i64>)> {
-        let changed = self.computed.iter().flatten().map(|(&event, &value)| (event, value));
+        let computed = self.computed.iter().filter(|_| self.replayed.is_none()).flatten();
+        let seen = self.replayed.iter().flatten().filter_map(|(&input, &value)| {
+            let events = trace.lowered(input);
+            (events.len() == 1).then(|| (EventId::new(events.start), value))
+        });
+        let changed = computed.map(|(&event, &value)| (event, value)).chain(seen);
         let mut changed: Vec<_> = changed.filter(|&(event, value)| trace.value(event) != value).collect();
         changed.sort_unstable();
         changed.into_iter()

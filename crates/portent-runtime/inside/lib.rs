@@ -67,6 +67,7 @@ mod marks;
 mod mutex;
 mod objects;
 mod once;
+mod outside;
 mod process;
 mod quarantine;
 mod real;

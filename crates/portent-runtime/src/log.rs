@@ -192,6 +192,8 @@ pub mod message {
     pub const ABORT: u64 = 1;
     /// Something the runtime cannot order or record; the text says what.
     pub const WARNING: u64 = 2;
+    /// The program learns something that comes from outside, there; the text says what it does. Once for each place.
+    pub const OUTSIDE: u64 = 3;
 }
 
 /// What a [`note::FAULT`] tells.

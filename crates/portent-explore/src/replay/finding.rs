@@ -31,9 +31,7 @@ pub struct Finding {
 #[serde(untagged)]
 enum Part {
     /// The first so many events, as the run had them.
-    AsObserved {
-        as_observed: u64,
-    },
+    AsObserved { as_observed: u64 },
     /// A thread, by name, executes so many events.
     Runs(String, u64),
 }

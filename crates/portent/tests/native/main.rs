@@ -11,6 +11,7 @@ mod gdb;
 mod identity;
 mod order;
 mod output;
+mod scope;
 mod stacks;
 mod survives;
 mod trees;
