@@ -2,7 +2,7 @@
 // Prints both; the failed tries are in the trace.
 // portent: threads 2
 // portent: ops busy 3
-// portent: ops acq 2
+// portent: ops try 2
 // portent: stdout busy, then taken
 #include <assert.h>
 #include <errno.h>

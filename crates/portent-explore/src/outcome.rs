@@ -227,8 +227,10 @@ impl NotFollowed {
             WhyNotFollowed::NotPossible { op, object, place } => {
                 let object = object.as_deref().unwrap_or("something");
                 let doing = match op {
-                    Some(InputOp::Acquire | InputOp::AcquireAll) => format!("waits for lock {object}"),
-                    Some(InputOp::AcquireShared) => format!("waits to share lock {object}"),
+                    Some(InputOp::Acquire | InputOp::TryAcquire | InputOp::AcquireAll) => {
+                        format!("waits for lock {object}")
+                    }
+                    Some(InputOp::AcquireShared | InputOp::TryAcquireShared) => format!("waits to share lock {object}"),
                     Some(InputOp::Join) => format!("waits for {object} to end"),
                     Some(InputOp::Wake) => format!("waits to be notified on {object}"),
                     Some(InputOp::SemaphoreWait) => format!("waits for a post of semaphore {object}"),

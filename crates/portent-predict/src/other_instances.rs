@@ -136,6 +136,8 @@ fn with(goal: &Goal, other: impl Fn(EventId) -> EventId) -> Goal {
 fn alike(trace: &Trace, event: EventId) -> Vec<EventId> {
     let told = trace.event(event);
     let same = |op: Op| std::mem::discriminant(&op) == std::mem::discriminant(&told.op);
-    let alike = trace.events().filter(|other| other.thread == told.thread && other.loc == told.loc && same(other.op));
+    let alike = trace.events().filter(|other| {
+        other.thread == told.thread && other.loc == told.loc && other.tries == told.tries && same(other.op)
+    });
     alike.map(|other| other.id).collect()
 }

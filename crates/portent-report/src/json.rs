@@ -3,6 +3,8 @@
 //! Schema 2 is schema 1 and more: what has no level there is a failure or an observation here, failures have stacks and the
 //! operation that decides. Findings stand in the order of the text: failures first.
 
+mod steps;
+
 use crate::report::{Explored, Process, Report, Sourced, Spot, Story, TraceSize, Verdict};
 use crate::threads::Begun;
 use crate::words::escaped_json;
@@ -10,6 +12,8 @@ use portent_order::Model;
 use portent_predict::{Decisive, Form, Incomplete, OtherBranch, PropertyTold};
 use portent_trace::Trace;
 use serde::Serialize;
+use std::collections::BTreeMap;
+use steps::{ObservedOrder, StepJson};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -230,7 +234,7 @@ struct PlaceJson<'a> {
 struct WitnessJson<'a> {
     events: u64,
     switches: usize,
-    steps: Vec<(&'a str, u64)>,
+    steps: Vec<StepJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -270,10 +274,14 @@ struct MayReadJson<'a> {
 
 /// The whole document, with a line end.
 pub fn document(report: &Report) -> Result<String, serde_json::Error> {
+    let mut orders = BTreeMap::new();
+    for story in &report.stories {
+        orders.entry(story.run).or_insert_with(|| ObservedOrder::of(&report.runs[story.run].trace));
+    }
     let document = Document {
         schema: 2,
         trace: size(&report.size),
-        findings: report.stories.iter().map(|story| finding(report, story)).collect(),
+        findings: report.stories.iter().map(|story| finding(report, story, &orders[&story.run])).collect(),
         incomplete: report.incomplete.iter().map(|(model, entry)| incomplete(*model, entry)).collect(),
         explored: report.explored.as_ref().map(explored),
         scope: &report.scope,
@@ -313,7 +321,7 @@ fn process<'a>(report: &Report, at: usize, process: &'a Process) -> ProcessJson<
     }
 }
 
-fn finding<'a>(report: &'a Report, story: &'a Story) -> FindingJson<'a> {
+fn finding<'a>(report: &'a Report, story: &'a Story, observed: &ObservedOrder) -> FindingJson<'a> {
     let trace = &*report.runs[story.run].trace;
     let finding = &story.finding;
     let failure = finding.bug.failure();
@@ -359,7 +367,11 @@ fn finding<'a>(report: &'a Report, story: &'a Story) -> FindingJson<'a> {
         witness: finding.witness.as_ref().map(|witness| WitnessJson {
             events: witness.events(),
             switches: witness.switches(),
-            steps: witness.steps.iter().map(|step| (trace.names().thread(step.thread), step.events)).collect(),
+            // What a failure's schedule begins with is another run, and another side of a branch is no event of the input.
+            steps: match failure.is_some() || finding.other_branch.is_some() {
+                true => ObservedOrder::unknown().steps(trace, &witness.steps),
+                false => observed.steps(trace, &witness.steps),
+            },
         }),
         replay: story.replayed.as_ref().map(|replayed| ReplayJson {
             runs: replayed.runs,

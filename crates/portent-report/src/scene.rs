@@ -63,6 +63,8 @@ pub(crate) struct Scene {
     pub(crate) sees: BTreeMap<EventId, Option<EventId>>,
     /// By formulas: what accesses read or, if they write, write in the breaking order.
     pub(crate) computed: Option<FxHashMap<EventId, Option<i64>>>,
+    /// Where a replay showed it: what accesses had there, if it is not what they had in the run; by input event.
+    pub(crate) replayed: Option<BTreeMap<u32, Option<i64>>>,
 }
 
 impl Scene {
@@ -77,6 +79,8 @@ impl Scene {
         if witness.is_some() {
             scene.add_what_reads_see(run, story, begin, &tail);
             scene.computed = witness.and_then(|schedule| computed(trace, story, schedule));
+            let seen = story.replayed.as_ref().filter(|replayed| replayed.hits > 0);
+            scene.replayed = seen.map(|replayed| replayed.values.clone());
         }
         let last = scene.relevant.keys().next_back().map_or(begin, |last| last.index() + 1);
         // The other side of a branch was not observed.
@@ -130,9 +134,14 @@ impl Scene {
         }
     }
 
-    /// By formulas: events that read or write something else in the breaking order than in the run, and what.
+    /// By a replay, or by formulas: events that read or write something else in the breaking order than in the run, and what.
     pub(crate) fn changed(&self, trace: &Trace) -> impl Iterator<Item = (EventId, Option<i64>)> {
-        let changed = self.computed.iter().flatten().map(|(&event, &value)| (event, value));
+        let computed = self.computed.iter().filter(|_| self.replayed.is_none()).flatten();
+        let seen = self.replayed.iter().flatten().filter_map(|(&input, &value)| {
+            let events = trace.lowered(input);
+            (events.len() == 1).then(|| (EventId::new(events.start), value))
+        });
+        let changed = computed.map(|(&event, &value)| (event, value)).chain(seen);
         let mut changed: Vec<_> = changed.filter(|&(event, value)| trace.value(event) != value).collect();
         changed.sort_unstable();
         changed.into_iter()
@@ -140,6 +149,12 @@ impl Scene {
 
     /// The value of an event in the breaking order, where it is known.
     pub(crate) fn breaking_value(&self, trace: &Trace, event: EventId) -> Option<i64> {
+        let input = trace.input_index(event);
+        if let Some(seen) = &self.replayed
+            && trace.lowered(input).len() == 1
+        {
+            return seen.get(&input).copied().unwrap_or_else(|| trace.value(event));
+        }
         if let Some(computed) = &self.computed {
             return computed.get(&event).copied().flatten();
         }

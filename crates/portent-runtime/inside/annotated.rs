@@ -142,12 +142,22 @@ pub extern "C-unwind" fn destroy(at: usize, flags: u32, pc: usize) {
     }
 }
 
+fn taking(reads: bool, tries: bool) -> u16 {
+    match (reads, tries) {
+        (false, false) => op::ACQUIRE,
+        (false, true) => op::TRY_ACQUIRE,
+        (true, false) => op::ACQUIRE_SHARED,
+        (true, true) => op::TRY_ACQUIRE_SHARED,
+    }
+}
+
 pub extern "C-unwind" fn pre_lock(at: usize, flags: u32, pc: usize) {
     let Some(me) = state::enter() else { return };
     remember(at, flags);
     let reads = flags & flag::READ_LOCK != 0;
-    let op = if reads { op::ACQUIRE_SHARED } else { op::ACQUIRE };
-    let wait = match (flags & flag::TRY_LOCK != 0, reads) {
+    let tries = flags & flag::TRY_LOCK != 0;
+    let op = taking(reads, tries);
+    let wait = match (tries, reads) {
         (true, _) => Wait::Nothing,
         (false, true) => Wait::AnnotatedRead(at),
         (false, false) => Wait::AnnotatedWrite(at),
@@ -166,9 +176,8 @@ pub extern "C-unwind" fn post_lock(at: usize, flags: u32, recursion: i32, pc: us
     let op = match (flags & flag::TRY_LOCK_FAILED != 0, reads) {
         (true, true) => op::BUSY_SHARED,
         (true, false) => op::BUSY,
-        (false, true) => op::ACQUIRE_SHARED,
         (false, false) if again => op::ACQUIRE_ALL,
-        (false, false) => op::ACQUIRE,
+        (false, _) => taking(reads, flags & flag::TRY_LOCK != 0),
     };
     if flags & flag::TRY_LOCK_FAILED == 0 {
         remember(at, flags);

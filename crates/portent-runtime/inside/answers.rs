@@ -6,6 +6,7 @@
 use crate::entry::entry;
 use crate::init::MappedPlan;
 use crate::log::{input, note, op};
+use crate::outside::{self, Outside};
 use crate::real::{Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
 use crate::{process, record, sched, server, sys};
@@ -122,7 +123,8 @@ pub fn process_number(me: &mut Thread, real: i32) -> i32 {
 }
 
 /// What a thread read from a device (random numbers, mostly): the same in a replay.
-pub fn from_device(me: &mut Thread, bytes: &mut [u8]) {
+pub fn from_device(me: &mut Thread, bytes: &mut [u8], pc: usize) {
+    outside::learned(Outside::Random, pc);
     answer(me, input::RANDOM, bytes);
 }
 
@@ -132,22 +134,23 @@ fn answer(me: &mut Thread, kind: u64, out: &mut [u8]) {
     record::note(note::INPUT, &[&kind.to_le_bytes(), out]);
 }
 
-fn time_of(me: &mut Thread, clock: i32) -> sys::Timespec {
-    answered_time(me, sys::clock(clock) + skipped())
+fn time_of(me: &mut Thread, clock: i32, pc: usize) -> sys::Timespec {
+    answered_time(me, sys::clock(clock) + skipped(), pc)
 }
 
-fn answered_time(me: &mut Thread, nanos: i64) -> sys::Timespec {
+fn answered_time(me: &mut Thread, nanos: i64, pc: usize) -> sys::Timespec {
+    outside::learned(Outside::Time, pc);
     let mut nanos = nanos.to_le_bytes();
     answer(me, input::TIME, &mut nanos);
     sys::Timespec::from_nanos(i64::from_le_bytes(nanos))
 }
 
 /// Processor time, in microseconds.
-pub unsafe extern "C-unwind" fn clock(_pc: usize) -> i64 {
+pub unsafe extern "C-unwind" fn clock(pc: usize) -> i64 {
     const PROCESS: i32 = 2;
     let nanos = sys::clock(PROCESS);
     let Some(me) = state::enter() else { return nanos / 1000 };
-    let time = answered_time(me, nanos);
+    let time = answered_time(me, nanos, pc);
     state::leave(me);
     time.nanos() / 1000
 }
@@ -161,7 +164,7 @@ pub unsafe extern "C-unwind" fn timespec_get(out: *mut sys::Timespec, base: i32,
 #[unsafe(link_section = "portent_real")]
 static CLOCK_GETTIME: Real = Real::new(b"clock_gettime\0");
 
-pub unsafe extern "C-unwind" fn clock_gettime(clock: i32, out: *mut sys::Timespec, _pc: usize) -> i32 {
+pub unsafe extern "C-unwind" fn clock_gettime(clock: i32, out: *mut sys::Timespec, pc: usize) -> i32 {
     // SAFETY: the C library's function.
     let result = unsafe {
         std::mem::transmute::<Ptr, extern "C" fn(i32, *mut sys::Timespec) -> i32>(CLOCK_GETTIME.required())(clock, out)
@@ -172,16 +175,16 @@ pub unsafe extern "C-unwind" fn clock_gettime(clock: i32, out: *mut sys::Timespe
         // Only clocks that go on while a thread sleeps move on when a sleep is skipped.
         let skipped = if matches!(clock, 0 | 1 | 4 | 5 | 6 | 7) { skipped() } else { 0 };
         // SAFETY: the call filled it.
-        unsafe { *out = answered_time(me, (*out).nanos() + skipped) };
+        unsafe { *out = answered_time(me, (*out).nanos() + skipped, pc) };
         state::leave(me);
     }
     result
 }
 
-pub unsafe extern "C-unwind" fn gettimeofday(out: *mut sys::Timespec, zone: *mut u64, _pc: usize) -> i32 {
+pub unsafe extern "C-unwind" fn gettimeofday(out: *mut sys::Timespec, zone: *mut u64, pc: usize) -> i32 {
     let time = match state::enter() {
         Some(me) => {
-            let time = time_of(me, REALTIME);
+            let time = time_of(me, REALTIME, pc);
             state::leave(me);
             time
         }
@@ -199,10 +202,10 @@ pub unsafe extern "C-unwind" fn gettimeofday(out: *mut sys::Timespec, zone: *mut
     0
 }
 
-pub unsafe extern "C-unwind" fn time(out: *mut i64, _pc: usize) -> i64 {
+pub unsafe extern "C-unwind" fn time(out: *mut i64, pc: usize) -> i64 {
     let time = match state::enter() {
         Some(me) => {
-            let time = time_of(me, REALTIME);
+            let time = time_of(me, REALTIME, pc);
             state::leave(me);
             time
         }
@@ -315,13 +318,14 @@ pub unsafe extern "C-unwind" fn sched_yield(pc: usize) -> i32 {
     0
 }
 
-pub unsafe extern "C-unwind" fn getrandom(out: *mut u8, size: usize, flags: u32, _pc: usize) -> isize {
+pub unsafe extern "C-unwind" fn getrandom(out: *mut u8, size: usize, flags: u32, pc: usize) -> isize {
     // SAFETY: passed on to the kernel.
     let result = unsafe { sys::call3(sys::SYS_GETRANDOM, out as usize, size, flags as usize) };
     if result < 0 {
         return sys::fail(-result as i32) as isize;
     }
     if let Some(me) = state::enter() {
+        outside::learned(Outside::Random, pc);
         // SAFETY: the kernel has filled so many bytes.
         answer(me, input::RANDOM, unsafe { std::slice::from_raw_parts_mut(out, result as usize) });
         state::leave(me);
@@ -335,13 +339,14 @@ pub unsafe extern "C-unwind" fn getentropy(out: *mut u8, size: usize, pc: usize)
 }
 
 /// `std::random_device::_M_getval()`: reads the processor's generator without asking the kernel.
-pub unsafe extern "C-unwind" fn random_device(device: Ptr, _pc: usize) -> u32 {
+pub unsafe extern "C-unwind" fn random_device(device: Ptr, pc: usize) -> u32 {
     #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::new(b"_ZNSt13random_device9_M_getvalEv\0");
     // SAFETY: libstdc++'s function.
     let drawn = unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn(Ptr) -> u32>(REAL.required())(device) };
     let mut bytes = drawn.to_le_bytes();
     if let Some(me) = state::enter() {
+        outside::learned(Outside::Random, pc);
         answer(me, input::RANDOM, &mut bytes);
         state::leave(me);
     }

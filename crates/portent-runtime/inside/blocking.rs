@@ -11,7 +11,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
-use crate::{access, answers, descriptors, record, sched, signals, sys};
+use crate::{access, answers, descriptors, outside, record, sched, signals, sys};
 
 /// A write of so many bytes does not block where there is room at all (PIPE_BUF).
 const ATOMIC: usize = 4096;
@@ -106,6 +106,8 @@ enum Does {
     ReceivesParts,
     /// Receives from any channel: it waits for descriptors to become ready.
     Polls,
+    /// `recvmsg`: the same, and it receives something.
+    ReceivesMessage,
     /// Makes a connection that somebody accepts: sends, and receives what was sent before its address was listened on.
     Connects,
     /// `shutdown`, `listen`: what others then see at the other end, they see after it. Does not block.
@@ -203,7 +205,14 @@ fn perform(
         Does::Receives | Does::Reads => {
             if result > 0 && is_device(fd as i32) {
                 // SAFETY: the call has filled so many bytes.
-                answers::from_device(me, unsafe { std::slice::from_raw_parts_mut(buffer as *mut u8, result as usize) });
+                answers::from_device(
+                    me,
+                    unsafe { std::slice::from_raw_parts_mut(buffer as *mut u8, result as usize) },
+                    pc,
+                );
+            }
+            if result > 0 && examine(fd).0 == SOCKET {
+                outside::received(fd, pc);
             }
             received(me, fd, pc);
             if result > 0 && buffer != 0 {
@@ -212,6 +221,9 @@ fn perform(
             }
         }
         Does::ReceivesParts => {
+            if result > 0 {
+                outside::received(fd, pc);
+            }
             received(me, fd, pc);
             let mut left = result as usize;
             for at in 0..size {
@@ -224,6 +236,12 @@ fn perform(
                 }
                 left -= filled;
             }
+        }
+        Does::ReceivesMessage => {
+            if result > 0 {
+                outside::received(fd, pc);
+            }
+            channels::receive_everything(me, pc);
         }
         Does::Polls => channels::receive_everything(me, pc),
         Does::Connects => received(me, fd, pc),
@@ -335,7 +353,7 @@ calls! {
     writev(fd, parts, count) b"writev\0" SendsParts;
     recvfrom(fd, buffer, size, flags, address, length) b"recvfrom\0" Receives;
     sendto(fd, buffer, size, flags, address, length) b"sendto\0" Sends;
-    recvmsg(fd, message, flags) b"recvmsg\0" Polls;
+    recvmsg(fd, message, flags) b"recvmsg\0" ReceivesMessage;
     sendmsg(fd, message, flags) b"sendmsg\0" SendsParts;
     recvmmsg(fd, messages, count, flags, time) b"recvmmsg\0" Polls;
     sendmmsg(fd, messages, count, flags) b"sendmmsg\0" SendsParts;

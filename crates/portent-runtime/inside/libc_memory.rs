@@ -190,7 +190,7 @@ pub unsafe extern "C-unwind" fn fread(to: usize, size: usize, count: usize, file
         && let Some(me) = state::enter()
     {
         // SAFETY: the call has filled so many bytes.
-        answers::from_device(me, unsafe { std::slice::from_raw_parts_mut(to as *mut u8, bytes) });
+        answers::from_device(me, unsafe { std::slice::from_raw_parts_mut(to as *mut u8, bytes) }, pc);
         state::leave(me);
     }
     touch(NONE, (to, bytes), pc);

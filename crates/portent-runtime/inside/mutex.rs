@@ -97,7 +97,8 @@ fn take(me: &Thread, at: usize) -> i32 {
     }
 }
 
-/// Locks, waiting as long as it takes or until `deadline`; `op` is `acq`, or `acqa` after waiting on a condition.
+/// Locks, waiting as long as it takes or until `deadline`; `op` is `acq`, `try` where there is a deadline, or `acqa` after
+/// waiting on a condition.
 pub fn lock_as(me: &mut Thread, op: u16, at: usize, deadline: Deadline, pc: usize) -> i32 {
     loop {
         let wait = Wait::Mutex(at);
@@ -135,6 +136,11 @@ pub fn lock_as(me: &mut Thread, op: u16, at: usize, deadline: Deadline, pc: usiz
     }
 }
 
+/// What a lock with a time limit is: nobody waits there for ever.
+fn timed(deadline: Deadline) -> u16 {
+    if deadline.virtual_time() == 0 { op::ACQUIRE } else { op::TRY_ACQUIRE }
+}
+
 /// Unlocks; `op` is `rel`, or `rela` when it begins to wait on a condition.
 pub fn unlock_as(me: &mut Thread, op: u16, at: usize, pc: usize) -> i32 {
     if op == op::RELEASE {
@@ -152,7 +158,7 @@ pub fn unlock_as(me: &mut Thread, op: u16, at: usize, pc: usize) -> i32 {
 
 /// Tries to lock.
 pub fn try_lock(me: &mut Thread, at: usize, pc: usize) -> i32 {
-    sched::before(me, state::plain(op::ACQUIRE, at, pc));
+    sched::before(me, state::plain(op::TRY_ACQUIRE, at, pc));
     uses(at, pc);
     let dead_owner =
         layout(at).kind & (ROBUST | SHARED) == ROBUST && layout(at).lock & TID_BITS != 0 && is_free(at, me);
@@ -161,7 +167,7 @@ pub fn try_lock(me: &mut Thread, at: usize, pc: usize) -> i32 {
         if dead_owner { real::pthread_mutex_lock(at as Ptr) } else { real::pthread_mutex_trylock(at as Ptr) }
     };
     match result {
-        0 | sys::EOWNERDEAD => record::plain(me, op::ACQUIRE, at, pc),
+        0 | sys::EOWNERDEAD => record::plain(me, op::TRY_ACQUIRE, at, pc),
         // Its own lock (not recursive): busy because of itself, which no other order changes.
         sys::EBUSY if layout(at).owner != me.tid as i32 => record::plain(me, op::BUSY, at, pc),
         _ => {}
@@ -188,7 +194,8 @@ pub unsafe extern "C-unwind" fn trylock(at: usize, pc: usize) -> i32 {
 pub unsafe extern "C-unwind" fn timedlock(at: usize, until: *const sys::Timespec, pc: usize) -> i32 {
     // SAFETY: passed on.
     let Some(me) = state::enter() else { return unsafe { real::pthread_mutex_timedlock(at as Ptr, until as Ptr) } };
-    let result = lock_as(me, op::ACQUIRE, at, Deadline::at(0, until), pc);
+    let deadline = Deadline::at(0, until);
+    let result = lock_as(me, timed(deadline), at, deadline, pc);
     state::leave(me);
     result
 }
@@ -198,7 +205,8 @@ pub unsafe extern "C-unwind" fn clocklock(at: usize, clock: i32, until: *const s
         // SAFETY: passed on.
         return unsafe { real::pthread_mutex_clocklock(at as Ptr, clock, until as Ptr) };
     };
-    let result = lock_as(me, op::ACQUIRE, at, Deadline::at(clock, until), pc);
+    let deadline = Deadline::at(clock, until);
+    let result = lock_as(me, timed(deadline), at, deadline, pc);
     state::leave(me);
     result
 }
@@ -249,10 +257,10 @@ pub unsafe extern "C-unwind" fn spin_lock(at: usize, pc: usize) -> i32 {
 pub unsafe extern "C-unwind" fn spin_trylock(at: usize, pc: usize) -> i32 {
     // SAFETY: passed on.
     let Some(me) = state::enter() else { return unsafe { real::pthread_spin_trylock(at as Ptr) } };
-    sched::before(me, state::plain(op::ACQUIRE, at, pc));
+    sched::before(me, state::plain(op::TRY_ACQUIRE, at, pc));
     // SAFETY: the program's lock.
     let result = unsafe { real::pthread_spin_trylock(at as Ptr) };
-    record::plain(me, if result == 0 { op::ACQUIRE } else { op::BUSY }, at, pc);
+    record::plain(me, if result == 0 { op::TRY_ACQUIRE } else { op::BUSY }, at, pc);
     state::leave(me);
     result
 }

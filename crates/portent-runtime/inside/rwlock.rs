@@ -64,7 +64,10 @@ fn take(me: &mut Thread, at: usize, mode: Mode, deadline: Deadline, pc: usize) -
         // Its own: the C library refuses at once.
         return sys::EDEADLK;
     }
+    let timed = deadline.virtual_time() != 0;
     let (op, wait) = match mode {
+        Mode::Read if timed => (op::TRY_ACQUIRE_SHARED, Wait::RwRead(at)),
+        Mode::Write if timed => (op::TRY_ACQUIRE, Wait::RwWrite(at)),
         Mode::Read => (op::ACQUIRE_SHARED, Wait::RwRead(at)),
         Mode::Write => (op::ACQUIRE, Wait::RwWrite(at)),
     };
@@ -105,8 +108,8 @@ fn attempt(at: usize, mode: Mode) -> i32 {
 
 fn attempt_once(me: &mut Thread, at: usize, mode: Mode, pc: usize) -> i32 {
     let (taken, busy) = match mode {
-        Mode::Read => (op::ACQUIRE_SHARED, op::BUSY_SHARED),
-        Mode::Write => (op::ACQUIRE, op::BUSY),
+        Mode::Read => (op::TRY_ACQUIRE_SHARED, op::BUSY_SHARED),
+        Mode::Write => (op::TRY_ACQUIRE, op::BUSY),
     };
     sched::before(me, state::plain(taken, at, pc));
     uses(at, pc);

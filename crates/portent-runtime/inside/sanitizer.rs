@@ -2,9 +2,8 @@
 //!
 //! Reports, symbols, coverage and statistics of an allocator are not kept inside the program: these functions answer as a
 //! sanitizer does that has nothing to say. Barriers of ThreadSanitizer's own tests are barriers ([`crate::semaphore`]). Hooks that
-//! the program defines are called when recording begins and when the program calls `exit`.
-//!
-//! Not defined: the hooks around system calls (`__sanitizer_syscall_*`), which programs call that make them by hand.
+//! the program defines are called when recording begins and when the program calls `exit`. The hooks around system calls are in
+//! [`crate::syscall_hooks`].
 
 use crate::entry::entry;
 use crate::real::{Ptr, Real};

@@ -101,6 +101,9 @@ pub mod op {
     /// The program declares that what the thread has done comes before every later [`HAPPENS_AFTER`] of the address.
     pub const HAPPENS_BEFORE: u16 = 40 << 3;
     pub const HAPPENS_AFTER: u16 = 41 << 3;
+    /// A try, or a wait with a time limit, that took a lock.
+    pub const TRY_ACQUIRE: u16 = 42 << 3;
+    pub const TRY_ACQUIRE_SHARED: u16 = 43 << 3;
     pub const FENCE_ACQUIRE: u16 = 47 << 3;
     pub const FENCE_RELEASE: u16 = 48 << 3;
     pub const FENCE: u16 = 49 << 3;
@@ -192,6 +195,8 @@ pub mod message {
     pub const ABORT: u64 = 1;
     /// Something the runtime cannot order or record; the text says what.
     pub const WARNING: u64 = 2;
+    /// The program learns something that comes from outside, there; the text says what it does. Once for each place.
+    pub const OUTSIDE: u64 = 3;
 }
 
 /// What a [`note::FAULT`] tells.

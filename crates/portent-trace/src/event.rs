@@ -263,7 +263,7 @@ impl Op {
     #[inline]
     pub(crate) fn unpack(code: u8, object: u32) -> Op {
         let low = code & 7;
-        let mode = if low == 0 { Mode::Exclusive } else { Mode::Shared };
+        let mode = if low & 1 == 0 { Mode::Exclusive } else { Mode::Shared };
         match code >> 3 {
             0 => Op::Read(VarId(object), READ_ORDERS[low as usize % READ_ORDERS.len()]),
             1 => Op::Write(VarId(object), WRITE_ORDERS[low as usize % WRITE_ORDERS.len()]),
@@ -286,6 +286,12 @@ impl Op {
         }
     }
 }
+
+/// In the code of an acquire: it is a try.
+pub(crate) const TRIES: u8 = 2;
+/// The code of an acquire, and the bits of it that say how.
+pub(crate) const ACQUIRES: u8 = 3 << 3;
+pub(crate) const TRIED_MODES: u8 = TRIES | 1;
 
 pub(crate) const READ_ORDERS: [ReadOrder; 5] =
     [ReadOrder::Plain, ReadOrder::Relaxed, ReadOrder::Consume, ReadOrder::Acquire, ReadOrder::SeqCst];
@@ -314,6 +320,8 @@ pub struct Event {
     pub value: Option<i64>,
     /// Where in the source.
     pub loc: LocId,
+    /// Of an acquire: its thread does not wait there for ever, it only tries ([`crate::Trace::tries`]).
+    pub tries: bool,
 }
 
 #[cfg(test)]

@@ -164,6 +164,10 @@ simple_ops! {
     HappensBefore = 40, Token, "hb";
     /// `ha(k)`: declares that what the thread does comes after every earlier `hb(k)`.
     HappensAfter = 41, Token, "ha";
+    /// `try(l)`: takes a lock without waiting for it for ever: a try, or a wait with a time limit, that succeeded.
+    TryAcquire = 42, Lock, "try";
+    /// `trys(l)`: the same, shared.
+    TryAcquireShared = 43, Lock, "trys";
     /// `facq`: an acquire fence, which strengthens the thread's earlier atomic reads.
     FenceAcquire = 47, None, "facq";
     /// `frel`: a release fence, which strengthens its later atomic writes.

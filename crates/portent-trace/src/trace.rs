@@ -5,7 +5,7 @@
 //! fork, an inner acquire, a wide access). Call stacks, where the trace has them, cost 4 bytes per input event.
 
 use crate::error::{Problem, TraceError};
-use crate::event::{Ending, Event, Meaning, Op};
+use crate::event::{ACQUIRES, Ending, Event, Meaning, Op, TRIED_MODES, TRIES};
 use crate::ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, SemId, StackId, ThreadId, TokenId, VarId};
 use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{FunctionBlocks, Layout, Lowering};
@@ -140,6 +140,12 @@ impl Columns {
             self.values.packed.resize(at + run.len(), Values::NONE);
         }
     }
+    /// Whether an event is an acquire that only tries.
+    #[inline]
+    fn tries(&self, at: usize) -> bool {
+        let code = self.meta[at] as u8;
+        code & !TRIED_MODES == ACQUIRES && code & TRIES != 0
+    }
     #[inline]
     fn op(&self, at: usize) -> Op {
         Op::unpack(self.meta[at] as u8, self.object[at])
@@ -204,6 +210,12 @@ impl Batch {
     pub(crate) fn push(&mut self, thread: ThreadId, op: Op, value: Option<i64>, loc: LocId, origin: u32) {
         self.columns.push(thread, op, value, loc, origin);
     }
+    /// Says of the last event, an acquire, that it only tried.
+    pub(crate) fn last_tries(&mut self) {
+        if let Some(meta) = self.columns.meta.last_mut() {
+            *meta |= u32::from(TRIES);
+        }
+    }
     /// Appends accesses that keep their objects, the first of which came from input event `origin`, each from its own.
     pub(crate) fn push_accesses(&mut self, run: &AccessRun<'_>, origin: u32) {
         self.columns.push_accesses(run, origin);
@@ -226,6 +238,7 @@ impl Batch {
             op: self.columns.op(i),
             value: self.columns.values.get(i),
             loc: self.columns.loc[i],
+            tries: self.columns.tries(i),
         }
     }
     /// The events of the batch.
@@ -420,6 +433,12 @@ impl Trace {
     #[inline]
     pub fn op(&self, id: EventId) -> Op {
         self.batch.columns.op(id.index())
+    }
+    /// Whether an event is an acquire at which nobody waits for ever: a try, or a wait with a time limit, that succeeded. Where the
+    /// lock is held it fails, and its thread goes on, in a way that the trace does not know.
+    #[inline]
+    pub fn tries(&self, id: EventId) -> bool {
+        self.batch.columns.tries(id.index())
     }
     /// Who did an event.
     #[inline]

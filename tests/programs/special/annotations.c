@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 void AnnotateHappensBefore(const char *file, int line, const volatile void *at);
 void AnnotateHappensAfter(const char *file, int line, const volatile void *at);
@@ -410,6 +412,40 @@ static void external(void)
     two(external_write);
 }
 
+// System calls by hand, between the hooks of `sanitizer/linux_syscall_hooks.h`: one thread gets random bytes, the other sends them.
+void __sanitizer_syscall_post_impl_getrandom(long result, long buffer, long size, long flags);
+void __sanitizer_syscall_pre_impl_write(long fd, long buffer, long size);
+void __sanitizer_syscall_post_impl_write(long result, long fd, long buffer, long size);
+static void *fills(void *unused)
+{
+    if (annotated)
+        pthread_mutex_lock(&plain_mutex);
+    long result = syscall(SYS_getrandom, bytes, 8, 0);
+    __sanitizer_syscall_post_impl_getrandom(result, (long)bytes, 8, 0);
+    if (annotated)
+        pthread_mutex_unlock(&plain_mutex);
+    return unused;
+}
+static void *sends(void *unused)
+{
+    if (annotated)
+        pthread_mutex_lock(&plain_mutex);
+    __sanitizer_syscall_pre_impl_write(-1, (long)bytes, 8);
+    long result = syscall(SYS_write, -1, bytes, 8);
+    __sanitizer_syscall_post_impl_write(result, -1, (long)bytes, 8);
+    if (annotated)
+        pthread_mutex_unlock(&plain_mutex);
+    return unused;
+}
+static void system_calls(void)
+{
+    pthread_t a, b;
+    start(&a, fills);
+    start(&b, sends);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+}
+
 // Two locks in two orders. (`without`: in one order.)
 static void *first_then_second(void *unused)
 {
@@ -463,7 +499,7 @@ static const struct {
     {"benign", benign},           {"sized", benign_sized},    {"ignore", ignore},
     {"thread", ignore_thread},    {"barrier", testonly_barrier}, {"fibers", fibers},
     {"unaligned", unaligned_accesses}, {"external", external}, {"deadlock", deadlock},
-    {"name", thread_name},
+    {"name", thread_name},        {"syscall", system_calls},
 };
 
 int main(int count, char **words)

@@ -164,6 +164,9 @@ impl Replayed {
     fn add(&mut self, replay: &Replay) {
         self.runs += 1;
         self.hits += u32::from(replay.hit);
+        if replay.hit && self.hits == 1 {
+            self.values = replay.values.iter().copied().collect();
+        }
         if replay.hit && self.showed.is_none() {
             let failed = replay.failed.iter().filter(|text| !replay.evidence.contains(text));
             let said: Vec<_> = replay.evidence.iter().chain(failed).cloned().collect();

@@ -72,6 +72,8 @@ fn is_tried(op: InputOp) -> bool {
         op,
         InputOp::Acquire
             | InputOp::AcquireShared
+            | InputOp::TryAcquire
+            | InputOp::TryAcquireShared
             | InputOp::Busy
             | InputOp::BusyShared
             | InputOp::SemaphoreWait

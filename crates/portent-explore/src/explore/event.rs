@@ -165,6 +165,9 @@ pub struct Replayed {
     pub diverged: Option<String>,
     /// What was seen: the crash, the failed assertion, the value, who waited for whom. In words.
     pub showed: Option<String>,
+    /// What accesses read or wrote in the first replay that showed it, where that is not what they did in the recorded run; by
+    /// the number of the event.
+    pub values: BTreeMap<u32, Option<i64>>,
 }
 
 /// What a run told in one model.

@@ -162,7 +162,7 @@ fn switches(run: &Run) -> Vec<Switch> {
         }
         done[me] += 1;
         match event.op {
-            InputOp::Acquire | InputOp::AcquireAll => drop(held.insert(event.object, me)),
+            InputOp::Acquire | InputOp::TryAcquire | InputOp::AcquireAll => drop(held.insert(event.object, me)),
             InputOp::Release | InputOp::ReleaseAll => drop(held.remove(&event.object)),
             InputOp::Fork => {
                 if let Some(born) = alive.get_mut(event.object as usize) {
@@ -216,7 +216,11 @@ fn shared_variables(events: &[InputEvent]) -> HashSet<u32> {
         let owner = event.thread.index();
         let mine = held.entry(owner).or_default();
         match event.op {
-            InputOp::Acquire | InputOp::AcquireAll | InputOp::AcquireShared => mine.push(event.object),
+            InputOp::Acquire
+            | InputOp::AcquireAll
+            | InputOp::AcquireShared
+            | InputOp::TryAcquire
+            | InputOp::TryAcquireShared => mine.push(event.object),
             InputOp::Release | InputOp::ReleaseShared => {
                 if let Some(at) = mine.iter().rposition(|lock| *lock == event.object) {
                     mine.swap_remove(at);

@@ -26,6 +26,20 @@ impl Script<'_> {
         expected
     }
 
+    /// Accesses of the schedule, which was followed, that had another value than in the recording: the last of them, as what
+    /// matters is at its end.
+    pub(super) fn other_values(&self, run: &Run) -> Vec<(u32, Option<i64>)> {
+        const MOST: usize = 4096;
+        let differs = |(&number, now): (&u32, &InputEvent)| {
+            let before = &self.original.events[number as usize];
+            (before.op.is_access() && before.value != now.value).then_some((number, now.value))
+        };
+        let expected = self.expected();
+        let mut values: Vec<_> = expected.iter().zip(&run.events).filter_map(differs).collect();
+        values.drain(..values.len().saturating_sub(MOST));
+        values
+    }
+
     /// Where the program did something else than in the recording, within the schedule.
     pub(super) fn divergence(&self, run: &Run) -> Option<Divergence> {
         let exact = self.wanted == Wanted::Same;

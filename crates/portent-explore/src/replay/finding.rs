@@ -20,10 +20,20 @@ pub struct Finding {
     threads: Vec<String>,
     /// The events of its places.
     events: Vec<u32>,
-    /// The schedule that leads to it, if there is one: threads by name, and how many events they execute.
-    steps: Option<Vec<(String, u64)>>,
+    /// The schedule that leads to it, if there is one.
+    steps: Option<Vec<Part>>,
     /// The operation that decides, in the run that fails: its thread and its event.
     decisive: Option<(String, u32)>,
+}
+
+/// A part of a schedule.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Part {
+    /// The first so many events, as the run had them.
+    AsObserved { as_observed: u64 },
+    /// A thread, by name, executes so many events.
+    Runs(String, u64),
 }
 
 /// What is to be seen.
@@ -97,7 +107,7 @@ struct PlaceRow {
 /// The schedule that leads to it.
 #[derive(Debug, Deserialize)]
 struct WitnessRow {
-    steps: Vec<(String, u64)>,
+    steps: Vec<Part>,
 }
 
 impl Findings {
@@ -207,7 +217,7 @@ impl Finding {
         };
         let places = finding.places();
         let steps = |witness: &portent_predict::Witness| {
-            witness.steps.iter().map(|step| (name(step.thread), step.events)).collect()
+            witness.steps.iter().map(|step| Part::Runs(name(step.thread), step.events)).collect()
         };
         Finding {
             id: finding.id.clone(),
@@ -236,8 +246,15 @@ impl Finding {
         };
         let number = |thread: &String| thread_number(thread).ok_or_else(|| foreign(&self.id));
         let mut schedule = Schedule::default();
-        for (thread, events) in steps {
-            schedule.push(number(thread)?, *events);
+        for part in steps {
+            match part {
+                Part::Runs(thread, events) => schedule.push(number(thread)?, *events),
+                Part::AsObserved { as_observed } => {
+                    let observed = usize::try_from(*as_observed).ok().and_then(|count| run.events.get(..count));
+                    let observed = observed.ok_or_else(|| self.of_another_run())?;
+                    observed.iter().for_each(|event| schedule.push(event.thread.index() as u32, 1));
+                }
+            }
         }
         let threads: Vec<u32> = self.threads.iter().map(number).collect::<Result<_, _>>()?;
         let wanted = match &self.sought {
@@ -262,9 +279,13 @@ impl Finding {
         };
         let known = run.events.len() as u32;
         if self.events.iter().any(|event| *event >= known) {
-            let help = "findings and trace must be of the same run: predict again";
-            return Err(Error::refused(format!("{}: names events that the trace does not have", self.id), help));
+            return Err(self.of_another_run());
         }
         Ok((schedule, wanted))
+    }
+
+    fn of_another_run(&self) -> Error {
+        let help = "findings and trace must be of the same run: predict again";
+        Error::refused(format!("{}: names events that the trace does not have", self.id), help)
     }
 }

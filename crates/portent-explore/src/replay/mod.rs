@@ -59,6 +59,8 @@ pub struct Replay {
     pub hit: bool,
     /// What was seen, or why not, in sentences.
     pub evidence: Vec<String>,
+    /// Where it was seen: events of the recorded run that had another value in this one, and which.
+    pub values: Vec<(u32, Option<i64>)>,
     /// Where the program did something else than the schedule says.
     pub diverged: Option<String>,
     /// The same as data.
@@ -89,8 +91,12 @@ impl Script<'_> {
         let is_failure = matches!(self.wanted, Wanted::Failure { .. });
         let divergence = self.divergence(&run).filter(|_| !is_failure);
         let diverged = divergence.as_ref().map(Divergence::to_string);
-        let mut replay = Replay { hit: false, evidence: Vec::new(), diverged, divergence, failed, run };
+        let (evidence, values) = (Vec::new(), Vec::new());
+        let mut replay = Replay { hit: false, evidence, values, diverged, divergence, failed, run };
         (replay.hit, replay.evidence) = self.seen(&replay);
+        if replay.hit && !is_failure && replay.diverged.is_none() {
+            replay.values = self.other_values(&replay.run);
+        }
         Ok(replay)
     }
 }

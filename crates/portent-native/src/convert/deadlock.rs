@@ -43,8 +43,8 @@ impl Waiting {
     pub fn sentence(&self) -> String {
         let object = self.object.as_deref().unwrap_or("?");
         let what = match u16::try_from(self.pending).unwrap_or(u16::MAX) {
-            op::ACQUIRE | op::ACQUIRE_ALL => format!("waits for lock {object}"),
-            op::ACQUIRE_SHARED => format!("waits to share lock {object}"),
+            op::ACQUIRE | op::TRY_ACQUIRE | op::ACQUIRE_ALL => format!("waits for lock {object}"),
+            op::ACQUIRE_SHARED | op::TRY_ACQUIRE_SHARED => format!("waits to share lock {object}"),
             op::ONCE_BEGIN | op::ONCE_PASS => format!("waits for the initialiser of {object}"),
             op::JOIN => format!("waits for {object} to end"),
             op::WAKE | op::TIME_OUT => format!("waits to be notified on {object}"),

@@ -32,6 +32,7 @@ pub(super) struct Faults {
     said: Option<(u32, u64)>,
     thrown: Option<(u32, Thrown)>,
     crash: Option<Crash>,
+    outside: Vec<(String, String)>,
 }
 
 /// The same, when all is read.
@@ -43,15 +44,17 @@ pub struct Misdeeds {
     pub crash: Option<Crash>,
     /// The exception that nobody caught.
     pub thrown: Option<Thrown>,
+    /// What it learned from outside: what it does, and where.
+    pub outside: Vec<(String, String)>,
 }
 
 impl Faults {
     /// What is known at the end.
     pub(super) fn finish(self) -> Misdeeds {
-        let Faults { list, crash, thrown, .. } = self;
+        let Faults { list, crash, thrown, outside, .. } = self;
         let died = crash.as_ref().and_then(|crash| (crash.signal == SIGABRT).then_some(crash.thread?));
         let thrown = thrown.filter(|(thread, _)| died == Some(*thread)).map(|(_, thrown)| thrown);
-        Misdeeds { faults: list, crash, thrown }
+        Misdeeds { faults: list, crash, thrown, outside }
     }
 
     fn add(&mut self, fault: Fault) {
@@ -94,6 +97,13 @@ impl Converter {
                 if matches!(kind, message::ABORT | message::ASSERTION) {
                     self.faults.said = Some((thread, pc));
                     self.own_place(thread, pc);
+                }
+                if kind == message::OUTSIDE {
+                    let told = String::from_utf8_lossy(payload.get(16..).unwrap_or_default()).into_owned();
+                    let told = (told.trim_end_matches('\0').to_owned(), self.own_place(thread, pc));
+                    if self.faults.outside.len() < MOST && !self.faults.outside.contains(&told) {
+                        self.faults.outside.push(told);
+                    }
                 }
             }
             note::THROWN => {

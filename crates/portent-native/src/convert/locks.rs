@@ -129,8 +129,8 @@ impl Lock {
             return self.hand_over(op, context);
         }
         let fits = match op {
-            Acquire | OnceBegin => self.acquire(thread, Mode::Exclusive, 1, at),
-            AcquireShared => self.acquire(thread, Mode::Shared, 1, at),
+            Acquire | TryAcquire | OnceBegin => self.acquire(thread, Mode::Exclusive, 1, at),
+            AcquireShared | TryAcquireShared => self.acquire(thread, Mode::Shared, 1, at),
             Release => self.release(thread, Mode::Exclusive),
             ReleaseShared => self.release(thread, Mode::Shared),
             ReleaseAll => self.release_all(thread),
@@ -176,13 +176,15 @@ impl Lock {
                 handing.token = Some((token, false));
                 Ok((Send, token))
             }
-            Acquire | AcquireShared | AcquireAll | OnceBegin | OncePass => match &mut handing.token {
-                Some((token, received)) => {
-                    *received = true;
-                    Ok((Receive, *token))
+            Acquire | AcquireShared | TryAcquire | TryAcquireShared | AcquireAll | OnceBegin | OncePass => {
+                match &mut handing.token {
+                    Some((token, received)) => {
+                        *received = true;
+                        Ok((Receive, *token))
+                    }
+                    None => context.nothing(None),
                 }
-                None => context.nothing(None),
-            },
+            }
             _ => context.nothing(None),
         }
     }

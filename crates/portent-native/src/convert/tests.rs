@@ -226,6 +226,8 @@ fn operations_have_the_codes_of_the_trace_format() {
         (op::ACQUIRE, Acquire),
         (op::RELEASE, Release),
         (op::ACQUIRE_SHARED, AcquireShared),
+        (op::TRY_ACQUIRE, TryAcquire),
+        (op::TRY_ACQUIRE_SHARED, TryAcquireShared),
         (op::RELEASE_SHARED, ReleaseShared),
         (op::BUSY, Busy),
         (op::BUSY_SHARED, BusyShared),

@@ -54,6 +54,9 @@ pub struct Recording {
     /// What an assertion that failed said.
     #[serde(default)]
     pub assertion: Option<String>,
+    /// What the program learned from outside: what it does, and where.
+    #[serde(default)]
+    pub outside: Vec<(String, String)>,
     /// For every thread: its parent, and which child of that it is. The main thread is its own parent.
     pub family: Vec<(u64, u64)>,
     /// For every thread: what the system answered, in order.
@@ -177,6 +180,7 @@ impl Recording {
             end,
             deadlock: converted.deadlock.clone(),
             assertion: assertion.map(|message| message.text.clone()),
+            outside: converted.misdeeds.outside.clone(),
             family: survey.threads.iter().enumerate().map(|(i, t)| t.family.unwrap_or((i as u64, 0))).collect(),
             answers: survey.threads.iter().map(|thread| thread.answers.iter().map(answer).collect()).collect(),
             modules: survey.modules.iter().map(LoadedModule::of).collect(),

@@ -50,14 +50,33 @@ pub fn not_covered(run: &Run) -> Vec<String> {
         let names = some_of(&sources);
         holes.push(format!("{names} {was} compiled without instrumentation: what runs there is not seen"));
     }
-    let asked = |kind: u64| recording.answers.iter().flatten().any(|answer| answer.0 == kind);
-    let outside = [(input::TIME, "time"), (input::RANDOM, "random numbers"), (input::SIGNAL, "signals")];
-    let outside: Vec<&str> = outside.iter().filter(|(kind, _)| asked(*kind)).map(|(_, name)| *name).collect();
-    if !outside.is_empty() {
-        let what = outside.join(" and ");
-        holes.push(format!("{what} from outside: what the program does when they are others was not tried"));
+    if let Some(outside) = outside(&recording) {
+        holes.push(outside);
     }
     holes
+}
+
+/// What the program learned from outside, and where.
+fn outside(recording: &Recording) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut told: Vec<&str> = Vec::new();
+    for (what, _) in &recording.outside {
+        if told.contains(&what.as_str()) {
+            continue;
+        }
+        told.push(what);
+        let same = recording.outside.iter().filter(|(other, _)| other == what);
+        let places: Vec<String> = same.map(|(_, place)| place.clone()).filter(|place| !place.is_empty()).collect();
+        parts.push(match places.is_empty() {
+            true => what.clone(),
+            false => format!("{what} at {}", some_of(&places)),
+        });
+    }
+    let signals = recording.answers.iter().flatten().any(|answer| answer.0 == input::SIGNAL);
+    parts.extend(signals.then(|| "takes signals".to_owned()));
+    let last = parts.pop()?;
+    let all = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
+    Some(format!("{all}: what the program does when it is told something else was not tried"))
 }
 
 fn some_of(names: &[String]) -> String {

@@ -128,11 +128,11 @@ impl<'t> Oracle<'t> {
         next.is_none_or(|&e| !(self.possible(state, e) && self.keeps_read(state, e)))
     }
 
-    /// Whether a thread has run all its events or waits for a lock, a token, a semaphore or a notify. One that stands before a read that
-    /// it cannot keep, or a branch that would go the other way, does not wait: it would go on, with another value.
+    /// Whether a thread has run all its events or waits for a lock, a token, a semaphore or a notify. One that stands before a read
+    /// that it cannot keep, a branch that would go the other way or a try that would fail does not wait: it would go on, otherwise.
     pub(super) fn waits(&self, state: &State, thread: usize) -> bool {
         let next = self.program[thread].get(state.position[thread]);
-        next.is_none_or(|&e| !self.possible(state, e))
+        next.is_none_or(|&e| !self.possible(state, e) && !self.trace.tries(e))
     }
 
     /// Whether another thread holds the lock in a mode that excludes `mode`.

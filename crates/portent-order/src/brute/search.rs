@@ -170,6 +170,9 @@ impl Oracle<'_> {
 
     pub(super) fn waits_for(&self, acquire: EventId, holder: EventId) -> bool {
         let Op::Acquire(lock, mode) = self.trace.op(acquire) else { return false };
+        if self.trace.tries(acquire) {
+            return false;
+        }
         let held = &self.held[self.trace.thread(holder).index()][self.rank[holder.index()]];
         held.iter().any(|&(l, m)| l == lock && m.conflicts_with(mode))
     }

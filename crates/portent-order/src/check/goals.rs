@@ -42,7 +42,8 @@ impl Checker<'_> {
                 threads.sort();
                 threads.dedup();
                 ensure(waiting.len() > 1 && threads.len() == waiting.len(), "not a cycle of distinct threads")?;
-                ensure(waiting.iter().all(|&e| matches!(op(e), Op::Acquire(..))), "not all are acquires")
+                ensure(waiting.iter().all(|&e| matches!(op(e), Op::Acquire(..))), "not all are acquires")?;
+                ensure(!waiting.iter().any(|&e| self.trace.tries(e)), "a try does not wait")
             }
             Goal::LostWakeup { pairing } => ensure(pairing.index() < self.trace.pairings().len(), "no such wait"),
             Goal::LostUpdate { first, read, remote, second } => {
@@ -142,8 +143,8 @@ impl Replay<'_, '_> {
                 "another notify would wake it",
             )?;
         }
-        // Not before a read that it may not keep: from there it would go on, with another value.
-        let waits = |t: ThreadId| self.next(t).is_none_or(|e| self.blocked(e).is_some());
+        // Not before a read that it may not keep, nor at a try: from there it would go on, in another way.
+        let waits = |t: ThreadId| self.next(t).is_none_or(|e| self.blocked(e).is_some() && !trace.tries(e));
         ensure(trace.thread_ids().all(|t| t == sleeper || waits(t)), "another thread can go on")
     }
 

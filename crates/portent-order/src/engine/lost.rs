@@ -46,8 +46,13 @@ fn disturbs(w: &Window<'_>, node: Node, sleep: Node) -> Disturbs {
     }
 }
 
-/// Whether a thread can have to wait at a node.
+/// Whether a thread can have to wait at a node. At a try it does not: it would fail, and the thread goes on.
 fn can_wait(w: &Window<'_>, node: Node) -> bool {
+    is_conditional(w, node) && !w.trace.tries(w.event(node))
+}
+
+/// Whether it depends on what others do if a node can be executed.
+fn is_conditional(w: &Window<'_>, node: Node) -> bool {
     let is_receive = || matches!(w.trace.op(w.event(node)), Op::Receive(_));
     matches!(w.act[node], Act::Acquire(_) | Act::Busy(..) | Act::Wake(_) | Act::Wait(_) | Act::Empty(_)) || is_receive()
 }
@@ -90,7 +95,7 @@ impl Engine<'_, '_> {
         let chain = &w.chain[w.chain_of[sleep]];
         for &node in chain.between(w.place[sleep]..w.place[wake]) {
             // Sleeping and giving back the lock is always possible.
-            if can_wait(w, node) || w.act[node].read().is_some() {
+            if is_conditional(w, node) || w.act[node].read().is_some() {
                 return None;
             }
             trial.step(w, node);
@@ -302,7 +307,7 @@ impl Simulator {
                 }
             }
             let Some(best) = best else {
-                return others.all(|node| self.waits(w, &step, node));
+                return others.all(|node| can_wait(w, node) && self.waits(w, &step, node));
             };
             if matches!(w.act[best], Act::Sleep | Act::Notify) {
                 step.insert(best, self.order().len());

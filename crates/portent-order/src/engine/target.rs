@@ -181,6 +181,9 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
         }
         Goal::Deadlock { ref waiting } => {
             let mut target = new();
+            if waiting.iter().any(|&event| window.trace.tries(event)) {
+                return Some(Vec::new()); // Nobody waits there.
+            }
             for &event in waiting {
                 target = target.at(window, window.node(event)?);
             }

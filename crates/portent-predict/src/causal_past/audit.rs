@@ -157,7 +157,7 @@ impl Audit {
                     }
                 }
                 Op::Acquire(lock, mode) => {
-                    if cycles.contains(&loc) && !holding[t].is_empty() {
+                    if cycles.contains(&loc) && !holding[t].is_empty() && !event.tries {
                         note(audit.acquires.entry(loc).or_default(), t, event.op, facts.held_set(event.id), place);
                     }
                     holding[t].push((lock, mode, event.id));

@@ -91,6 +91,9 @@ impl Cycles {
         let mut events: Vec<Vec<EventId>> = Vec::new();
         for event in range.map(EventId::new) {
             let Op::Acquire(lock, mode) = facts.trace.op(event) else { continue };
+            if facts.trace.tries(event) {
+                continue;
+            }
             let held = facts.held(event);
             for &(l, m) in held {
                 // Held both ways: the exclusive holding is the one that excludes more.

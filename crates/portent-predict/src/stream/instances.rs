@@ -309,7 +309,7 @@ impl Search<'_, '_> {
     fn acquire(&mut self, index: &GroupsAt, event: Event) {
         let Some(groups) = index.cycles.get(&event.loc) else { return };
         let t = event.thread.index();
-        if self.facts.held(event.id).is_empty() {
+        if self.facts.held(event.id).is_empty() || event.tries {
             return;
         }
         let (mut offers, mut given_up) = (Vec::new(), Vec::new());

@@ -147,7 +147,7 @@ impl Scan {
         match event.op {
             Op::Acquire(lock, mode) => {
                 let (locks, taken) = (state.locks, hold(lock, mode));
-                if let (Some(cycles), true) = (&mut self.cycles, locks != FREE) {
+                if let (Some(cycles), true) = (&mut self.cycles, locks != FREE && !event.tries) {
                     let time = self.clocks.time(thread);
                     let clock = || self.clocks.share(thread);
                     cycles.acquire(&self.states, (thread, locks, taken), event.loc, event.id, time, clock);

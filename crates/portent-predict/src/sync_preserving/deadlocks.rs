@@ -69,7 +69,7 @@ impl Acquires {
         let event = trace.event(acquire);
         let held = past.history.held(event.thread);
         let Op::Acquire(lock, mode) = event.op else { return };
-        if past.history.set(held).is_empty() {
+        if past.history.set(held).is_empty() || event.tries {
             return;
         }
         let class = Class { thread: event.thread, held, wanted: (lock, mode), loc: event.loc };

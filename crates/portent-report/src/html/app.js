@@ -5,7 +5,7 @@ const state = { at: -1, shown: [], kinds: new Set(), verdicts: new Set(), view: 
 const source = new Source($("source"));
 
 function searchable(finding) {
-  return finding.words ??= [finding.id, finding.level, finding.kind, finding.title, finding.object, finding.name, finding.verdict, finding.why,
+  return finding.words ??= [finding.id, finding.level, finding.kind, finding.title, finding.object, finding.name, finding.verdict, finding.why, ...finding.processes,
     ...finding.lines, ...finding.places.flatMap(place => [place.thread, place.at, place.function]),
     ...finding.stacks.flatMap(([, frames]) => frames.map(([text]) => text)), finding.failure?.decisive, finding.failure?.stderr].join(" ").toLowerCase();
 }

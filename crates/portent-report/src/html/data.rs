@@ -108,6 +108,8 @@ struct FindingData<'a> {
     diverged: Option<&'a str>,
     replayed: Option<(u32, u32, Option<&'a str>)>,
     round: Option<u32>,
+    /// The processes that showed it, where there are several.
+    processes: Vec<&'a str>,
     model: &'static str,
     instances: u64,
     exact: bool,
@@ -315,7 +317,7 @@ impl Events {
 }
 
 fn finding<'a>(
-    report: &Report,
+    report: &'a Report,
     story: &'a Story,
     scene: &Scene,
     observed: &Plan,
@@ -368,6 +370,7 @@ fn finding<'a>(
         },
         replayed: story.replayed.as_ref().map(|replayed| (replayed.hits, replayed.runs, replayed.showed.as_deref())),
         round: story.round,
+        processes: report.processes_of(story),
         model: model(story),
         instances: finding.instances,
         exact: finding.instances_exact,

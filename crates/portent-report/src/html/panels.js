@@ -3,7 +3,7 @@
 function headOf(finding, goTo) {
   const failure = finding.failure;
   // A failure was seen: how often it was predicted, and in which model, says nothing about it.
-  const facts = [failure && finding.sure, finding.allocated && `allocated at ${finding.allocated}`].concat(failure ? [] : [
+  const facts = [finding.processes.length && `in ${finding.processes.join(", ")}`, failure && finding.sure, finding.allocated && `allocated at ${finding.allocated}`].concat(failure ? [] : [
     `${finding.exact ? "" : "at least "}${counted(finding.instances, "instance")}`,
     `model ${finding.model}`,
     ...finding.flags,

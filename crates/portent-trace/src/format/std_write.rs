@@ -107,7 +107,7 @@ impl<W: Write> StdWriter<W> {
             }
             InputOp::Begin | InputOp::End => self.line(names, &event, event.op.text(), "", object),
             InputOp::ReleaseAll => self.line(names, &event, "rel", "", object),
-            InputOp::AcquireAll => self.line(names, &event, "acq", "", object),
+            InputOp::AcquireAll | InputOp::TryAcquire => self.line(names, &event, "acq", "", object),
             other => {
                 self.note(format!("{} events dropped", other.text()));
                 Ok(())

@@ -74,6 +74,16 @@ impl Lowering {
         self.acquire_at(incoming, mode, 1)
     }
 
+    /// An acquire that does not wait: in a deadlock its thread can hold the lock, but never stand before it.
+    pub(super) fn try_acquire(&mut self, incoming: &mut Incoming<'_>, mode: Mode) -> Result<(), Problem> {
+        let before = self.events;
+        self.acquire(incoming, mode)?;
+        if self.events > before {
+            incoming.out.last_tries();
+        }
+        Ok(())
+    }
+
     fn acquire_at(&mut self, incoming: &mut Incoming<'_>, mode: Mode, depth: u32) -> Result<(), Problem> {
         let thread = incoming.event.thread;
         let state = self.lock(incoming)?;

@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | `fork t`, `join t` | `snd`, and `rcv` before t's first event; `snd` after t's last event, and `rcv` | `threads` |
 //! | re-entrant `acq`/`rel`, `rela`/`acqa` | only the outermost pair | `locks` |
+//! | `try`, `trys` | an acquire, of which the trace remembers that nobody waits at it | `locks` |
 //! | once | a lock, and a token from the initialiser | `locks` |
 //! | `slp`, `ntf`, `nta`, `wak`, `tmo`, and `ntf`/`wai` as tokens | `slp`, `ntf`, `wake` and their pairings | `conditions` |
 //! | semaphores | post, wait, failed try | `semaphores` |
@@ -202,6 +203,8 @@ impl Lowering {
             InputOp::Update(order) => self.access(s, Access::Write, |x| Op::Update(x, order)),
             InputOp::Acquire => self.acquire(s, Mode::Exclusive),
             InputOp::AcquireShared => self.acquire(s, Mode::Shared),
+            InputOp::TryAcquire => self.try_acquire(s, Mode::Exclusive),
+            InputOp::TryAcquireShared => self.try_acquire(s, Mode::Shared),
             InputOp::Release => self.release(s, Mode::Exclusive),
             InputOp::ReleaseShared => self.release(s, Mode::Shared),
             InputOp::Busy => self.busy(s, Mode::Exclusive),

@@ -231,6 +231,9 @@ impl Rewrite<'_> {
         let now = EventId::new(self.batch.len());
         self.now.push(Some(now));
         self.batch.push(event.thread, event.op, value, event.loc, self.trace.input_index(id));
+        if event.tries {
+            self.batch.last_tries();
+        }
         if let (Some(x), true) = (event.op.variable(), event.op.writes()) {
             self.is[x.index()] = Some(id);
         }

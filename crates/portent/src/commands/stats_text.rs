@@ -210,6 +210,8 @@ fn in_words(op: &'static str) -> &'static str {
         "acq" => "acquire",
         "rel" => "release",
         "acqs" => "acquire shared",
+        "try" => "acquire by try",
+        "trys" => "shared by try",
         "rels" => "release shared",
         "busy" => "failed try",
         "busys" => "failed try sh.",

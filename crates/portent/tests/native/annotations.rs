@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Each a way of `annotations`: the annotations, and what races without them.
-const WAYS: [(&str, &str); 14] = [
+const WAYS: [(&str, &str); 15] = [
     ("release", "data race on data"),
     ("happens", "data race on data"),
     ("mutex", "data race on data"),
@@ -27,6 +27,7 @@ const WAYS: [(&str, &str); 14] = [
     ("fibers", "data race on data"),
     ("unaligned", "data race on bytes"),
     ("external", "data race on data"),
+    ("syscall", "data race on bytes"),
 ];
 
 const CHECK: [&str; 4] = ["check", "--kind", "race", "--observations"];
@@ -125,10 +126,17 @@ fn every_function_of_the_sanitizers_interface_is_there() {
     if left_out("the sanitizer's interface") {
         return;
     }
-    let name = Command::new("gcc").arg("-print-file-name=libtsan.so").output().unwrap();
-    let theirs = String::from_utf8_lossy(&name.stdout).trim().to_owned();
-    if !Path::new(&theirs).is_absolute() {
-        return skipped("the sanitizer's interface", "gcc has no libtsan.so");
+    let libraries = [("gcc", "libtsan.so"), ("clang", "libclang_rt.tsan-x86_64.so")];
+    let theirs: Vec<String> = libraries
+        .iter()
+        .filter_map(|(compiler, library)| {
+            let said = Command::new(compiler).arg(format!("-print-file-name={library}")).output().ok()?;
+            Some(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+        })
+        .filter(|path| Path::new(path).is_absolute())
+        .collect();
+    if theirs.is_empty() {
+        return skipped("the sanitizer's interface", "neither gcc nor clang has ThreadSanitizer's library");
     }
     let built = build(&Program::named("special/annotations.c"), Builder::Portent).unwrap();
     let maps = Command::new("ldd").arg(&built.binary).output().unwrap();
@@ -140,13 +148,13 @@ fn every_function_of_the_sanitizers_interface_is_there() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.lines().filter_map(|line| line.split_whitespace().nth(2)).map(str::to_owned).collect()
     };
-    let (theirs, ours) = (symbols(&theirs), symbols(&ours));
+    let ours = symbols(&ours);
+    let theirs: BTreeSet<String> = theirs.iter().flat_map(|library| symbols(library)).collect();
     assert!(theirs.len() > 1000 && ours.len() > 300, "{} {}", theirs.len(), ours.len());
     let wanted = |name: &&String| {
         let interface = ["Annotate", "WTFAnnotate", "__tsan_", "__sanitizer_", "RunningOnValgrind", "ValgrindSlowdown"];
-        // What programs may define, and the hooks around system calls, which are said to be missing.
-        let defined_by_programs =
-            ["__sanitizer_weak_hook", "__sanitizer_syscall_", "__tsan_default_", "__tsan_on_report"];
+        // What programs may define.
+        let defined_by_programs = ["__sanitizer_weak_hook", "__tsan_default_", "__tsan_on_report"];
         let others =
             ["__tsan_symbolize_external", "__sanitizer_free_hook", "__sanitizer_malloc_hook", "__sanitizer_on_print"];
         interface.iter().any(|prefix| name.starts_with(prefix))

@@ -13,6 +13,7 @@ mod identity;
 mod names;
 mod order;
 mod output;
+mod scope;
 mod stacks;
 mod survives;
 mod trees;

@@ -292,8 +292,10 @@ impl Execution<'_> {
             return Err(format!("event {missing} has not happened"));
         }
         match event.op {
-            Acquire | AcquireAll | OnceBegin => ensure(!self.excluded(thread, object, false), "the lock is held"),
-            AcquireShared => ensure(!self.excluded(thread, object, true), "the lock is held"),
+            Acquire | TryAcquire | AcquireAll | OnceBegin => {
+                ensure(!self.excluded(thread, object, false), "the lock is held")
+            }
+            AcquireShared | TryAcquireShared => ensure(!self.excluded(thread, object, true), "the lock is held"),
             Busy => ensure(self.excluded(thread, object, false), "nobody else holds the lock"),
             BusyShared => ensure(self.excluded(thread, object, true), "nobody else holds the lock alone"),
             Wake => match self.input.woken.get(&i) {
@@ -384,8 +386,8 @@ impl Execution<'_> {
         let event = self.input.events[i];
         let (thread, object) = (event.thread.index(), event.object);
         match event.op {
-            Acquire | OnceBegin => self.take(thread, object, false, 1),
-            AcquireShared => self.take(thread, object, true, 1),
+            Acquire | TryAcquire | OnceBegin => self.take(thread, object, false, 1),
+            AcquireShared | TryAcquireShared => self.take(thread, object, true, 1),
             Release | OnceEnd => return self.give_back(thread, object, false),
             ReleaseShared => return self.give_back(thread, object, true),
             ReleaseAll => {
@@ -445,6 +447,17 @@ impl Execution<'_> {
                 let waiting: Vec<usize> = finding.places().iter().filter_map(|p| Some(p.event? as usize)).collect();
                 for (k, &i) in waiting.iter().enumerate() {
                     ensure(is_next(i), "a thread of the cycle is not at its lock")?;
+                    ensure(
+                        matches!(
+                            self.input.events[i].op,
+                            InputOp::Acquire
+                                | InputOp::AcquireShared
+                                | InputOp::AcquireAll
+                                | InputOp::OnceBegin
+                                | InputOp::OncePass
+                        ),
+                        "nobody waits there",
+                    )?;
                     let (event, holder) = (self.input.events[i], thread(waiting[(k + 1) % waiting.len()]));
                     let shared = event.op == InputOp::AcquireShared;
                     let mut holders = self.holders.get(&event.object).into_iter().flatten();

@@ -137,7 +137,14 @@ impl<'a> World<'a> {
 
     fn take(&mut self, t: usize, lock: u32, shared: bool) -> bool {
         self.threads[t].held.push(Held { lock, shared });
-        self.emit(t, if shared { InputOp::AcquireShared } else { InputOp::Acquire }, lock, None)
+        let tries = self.shape.busy && self.random.one_in(3);
+        let op = match (tries, shared) {
+            (false, false) => InputOp::Acquire,
+            (false, true) => InputOp::AcquireShared,
+            (true, false) => InputOp::TryAcquire,
+            (true, true) => InputOp::TryAcquireShared,
+        };
+        self.emit(t, op, lock, None)
     }
 
     fn release(&mut self, t: usize) -> bool {
