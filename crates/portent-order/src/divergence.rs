@@ -30,6 +30,8 @@ pub enum Outcome {
     Goes,
     /// Another thread holds the lock, so that a try fails.
     Fails,
+    /// Anything: all that is wanted is that it is next.
+    Any,
 }
 
 /// "Can this operation have that outcome, in a cut that contains one event of each of these lists, while others are next?"

@@ -24,7 +24,9 @@ mod histories;
 mod rivals;
 mod search;
 mod shelf;
+mod stuck;
 mod subject;
 
 pub use search::{Explored, Incomplete, Options, Visit, explore};
+pub use stuck::stuck_cuts;
 pub use subject::{End, History, Observes, Operation, Plan, Run, Seen, Step, Subject, Writes};

@@ -227,7 +227,8 @@ impl Search<'_, '_, '_> {
     /// Whether an operation of a run could see what its variable held before it was written.
     fn sees_init(&mut self, number: usize, at: At) -> bool {
         let question = Divergence::new(at, Outcome::SeesWrite(Writer::Init));
-        let verdict = self.visited[number].engine.diverges(&question, self.effort());
+        let effort = self.effort();
+        let verdict = self.visited[number].engine.diverges(&question, effort);
         verdict != Verdict::Infeasible
     }
 

@@ -31,6 +31,7 @@ pub fn divergences(trace: &Trace) -> Vec<Divergence> {
             all.extend(values.into_iter().map(|value| Divergence::new(at, Outcome::Sees(value))));
             all.extend(writers.into_iter().map(|writer| Divergence::new(at, Outcome::SeesWrite(writer))));
         }
+        all.push(Divergence::new(at, Outcome::Any));
         match event.op {
             Op::Acquire(..) => all.push(Divergence::new(at, Outcome::Fails)),
             Op::Busy(..) | Op::Receive(_) => all.push(Divergence::new(at, Outcome::Goes)),
@@ -63,6 +64,7 @@ impl Oracle<'_> {
 
     fn can_have(&self, state: &State, thread: ThreadId, op: Op, outcome: Outcome) -> bool {
         match (outcome, op) {
+            (Outcome::Any, _) => true,
             (Outcome::Sees(value), Op::Read(x, _) | Op::Update(x, _)) => {
                 self.written(x, state.last[x.index()]) == Some(value)
             }

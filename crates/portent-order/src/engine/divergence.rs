@@ -62,6 +62,7 @@ fn targets(w: &Window<'_>, question: &Divergence) -> Option<Vec<Target>> {
         }
     }
     match (question.outcome, op) {
+        (Outcome::Any, _) => Some(vec![base]),
         (Outcome::Sees(value), Op::Read(x, _) | Op::Update(x, _)) => {
             let Some(x) = w.variable_index(x) else { return Some(Vec::new()) };
             let writes = w.writes_of(x).map(Source::Write);
