@@ -148,12 +148,13 @@ impl Search<'_, '_, '_> {
             let plan = self.plan(goal, schedule);
             let run = subject.run(&plan)?;
             self.explored.runs += 1;
-            if !run.followed || !shows(&run, goal) {
-                self.explored.incomplete.insert(Incomplete::NotFollowed);
-                flow = self.visit(run, watch);
-            } else {
-                flow = self.visit(run, watch);
+            let shown = run.followed && shows(&run, goal);
+            let known = self.visited.len();
+            flow = self.visit(run, watch);
+            if shown && self.visited.len() > known {
                 self.push(goal);
+            } else if !shown {
+                self.explored.incomplete.insert(Incomplete::NotFollowed);
             }
         }
         let left = self.goals.len();

@@ -2,3 +2,4 @@
 
 mod complete;
 mod little;
+mod not_proven;

@@ -8,6 +8,7 @@ use portent_trace::{
     UpdateOrder, WriteOrder,
 };
 use std::convert::Infallible;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// How a run goes on after its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,10 +201,5 @@ fn input(instruction: Instruction, place: &Place, seen: Seen, value: Option<i64>
 
 /// A local history by itself: what a thread did and learnt, as one number.
 pub(crate) fn hash(history: u64, operation: Operation, seen: Seen) -> u64 {
-    use std::hash::BuildHasher;
-    rustc_hash_like().hash_one((history, operation, seen))
-}
-
-fn rustc_hash_like() -> std::hash::BuildHasherDefault<std::hash::DefaultHasher> {
-    std::hash::BuildHasherDefault::default()
+    BuildHasherDefault::<DefaultHasher>::default().hash_one((history, operation, seen))
 }
