@@ -12,6 +12,9 @@ impl Bits {
         }
         self.0[word] |= 1 << (number % 64);
     }
+    pub(crate) fn contains(&self, number: usize) -> bool {
+        self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0
             .iter()
@@ -29,5 +32,6 @@ mod tests {
         let mut bits = Bits::default();
         [130, 3, 64, 3, 63].into_iter().for_each(|number| bits.insert(number));
         assert_eq!(bits.iter().collect::<Vec<_>>(), [3, 63, 64, 130]);
+        assert!(bits.contains(130) && !bits.contains(129) && !bits.contains(1000));
     }
 }

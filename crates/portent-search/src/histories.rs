@@ -45,12 +45,18 @@ pub(crate) struct Histories {
 }
 
 impl Histories {
-    /// Adds a run: the nodes of each thread, from the root to its end. Nothing is added if a thread is not deterministic.
-    pub(crate) fn add(&mut self, run: &Run) -> Result<Vec<Vec<Node>>, NotDeterministic> {
+    /// Adds a run: the nodes of each thread, from the root to its end; `None` if a run has all of it already. Nothing is added
+    /// if a thread is not deterministic.
+    pub(crate) fn add(&mut self, run: &Run) -> Result<Option<Vec<Vec<Node>>>, NotDeterministic> {
+        let mut ends = Vec::new();
         for (thread, history) in run.threads.iter().enumerate() {
             if let Some(history) = history {
-                self.fits(thread, history)?;
+                ends.push(self.fits(thread, history)?);
             }
+        }
+        let ends: Option<Vec<Node>> = ends.into_iter().collect();
+        if ends.is_some_and(|ends| self.some_run_has(&ends)) {
+            return Ok(None);
         }
         let number = self.runs;
         self.runs += 1;
@@ -58,7 +64,16 @@ impl Histories {
             Some(history) => self.insert(thread, history, number),
             None => vec![self.root(thread)],
         });
-        Ok(paths.collect())
+        Ok(Some(paths.collect()))
+    }
+
+    /// Whether some run passes through all of these.
+    fn some_run_has(&self, nodes: &[Node]) -> bool {
+        let runs = |node: &Node| &self.entries[node.0 as usize].runs;
+        match nodes.split_first() {
+            None => self.runs > 0,
+            Some((first, rest)) => runs(first).iter().any(|run| rest.iter().all(|node| runs(node).contains(run))),
+        }
     }
 
     /// The runs in which a history goes on with an outcome.
@@ -80,20 +95,20 @@ impl Histories {
         self.roots[thread]
     }
 
-    /// Whether a history agrees with all that is known.
-    fn fits(&self, thread: usize, history: &History) -> Result<(), NotDeterministic> {
-        let Some(mut node) = self.roots.get(thread).copied() else { return Ok(()) };
+    /// Whether a history agrees with all that is known: its node, if that is there.
+    fn fits(&self, thread: usize, history: &History) -> Result<Option<Node>, NotDeterministic> {
+        let Some(mut node) = self.roots.get(thread).copied() else { return Ok(None) };
         for after in 0..=history.steps.len() {
             let entry = &self.entries[node.0 as usize];
             let next = history.next(after);
             if entry.next != Next::Unknown && next != Next::Unknown && entry.next != next {
                 return Err(NotDeterministic { thread, after });
             }
-            let child = history.steps.get(after).and_then(|step| entry.children.get(&step.seen));
-            let Some(&child) = child else { break };
+            let Some(step) = history.steps.get(after) else { break };
+            let Some(&child) = entry.children.get(&step.seen) else { return Ok(None) };
             node = child;
         }
-        Ok(())
+        Ok(Some(node))
     }
 
     fn insert(&mut self, thread: usize, history: &History, run: usize) -> Vec<Node> {

@@ -26,6 +26,7 @@ mod search;
 mod shelf;
 mod stuck;
 mod subject;
+mod written;
 
 pub use search::{Explored, Incomplete, Options, Visit, explore};
 pub use stuck::stuck_cuts;

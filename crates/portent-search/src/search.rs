@@ -9,10 +9,11 @@ use crate::goals::{Goal, Goals};
 use crate::histories::{Histories, Node};
 use crate::rivals;
 use crate::shelf::Shelf;
-use crate::subject::{End, History, Observes, Operation, Plan, Run, Seen, Subject};
+use crate::subject::{End, History, Operation, Plan, Run, Seen, Subject};
+use crate::written::Written;
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{At, Divergence, Model, Outcome, Schedule, Unknown, Verdict, Writer};
-use portent_trace::{EventId, Op, Trace};
+use portent_trace::EventId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -112,6 +113,8 @@ pub fn explore<S: Subject>(
 
 struct Visited<'v, 't> {
     run: &'t Run,
+    /// Its number among all runs that were made.
+    made: usize,
     /// The local histories of each thread, from the empty one on.
     paths: Vec<Vec<Node>>,
     engine: Engine<'v, 't>,
@@ -151,9 +154,10 @@ impl Search<'_, '_, '_> {
             let shown = run.followed && shows(&run, goal);
             let known = self.visited.len();
             flow = self.visit(run, watch);
-            if shown && self.visited.len() > known {
+            // A run that did not do what was planned must not be asked for again: it would never end.
+            if shown && self.visited.len() > known && self.has_the_cut(goal.run, known, &plan) {
                 self.push(goal);
-            } else if !shown {
+            } else {
                 self.explored.incomplete.insert(Incomplete::NotFollowed);
             }
         }
@@ -164,10 +168,26 @@ impl Search<'_, '_, '_> {
         Ok(())
     }
 
+    /// Whether a run has all that its plan took from another.
+    fn has_the_cut(&self, of: usize, run: usize, plan: &Plan) -> bool {
+        let (of, run) = (&self.visited[of].paths, &self.visited[run].paths);
+        let mut taken = vec![0; of.len()];
+        // The last turn is the operation that has another outcome.
+        for &thread in plan.turns.split_last().map_or(&[][..], |(_, before)| before) {
+            taken[thread] += 1;
+        }
+        let same = |thread: usize| {
+            let of = &of[thread][..=taken[thread]];
+            taken[thread] == 0 || run.get(thread).is_some_and(|path| path.starts_with(of))
+        };
+        (0..of.len()).all(same)
+    }
+
     /// Takes in a run, if it shows something new, and poses its goals.
     fn visit(&mut self, run: Run, watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>) -> ControlFlow<()> {
         let paths = match self.known.add(&run) {
-            Ok(paths) => paths,
+            Ok(Some(paths)) => paths,
+            Ok(None) => return ControlFlow::Continue(()),
             Err(not) => {
                 self.explored.incomplete.insert(Incomplete::NotDeterministic(not.thread));
                 return ControlFlow::Continue(());
@@ -179,7 +199,8 @@ impl Search<'_, '_, '_> {
         self.views = rest;
         let number = self.visited.len();
         self.explored.behaviours += 1;
-        self.visited.push(Visited { run, paths, engine: Engine::new(view) });
+        let made = self.explored.runs - 1;
+        self.visited.push(Visited { run, made, paths, engine: Engine::new(view) });
         for why in &run.inexact {
             self.explored.incomplete.insert(Incomplete::Inexact(why.clone()));
         }
@@ -193,26 +214,24 @@ impl Search<'_, '_, '_> {
     fn pose(&mut self, number: usize) {
         let run = self.visited[number].run;
         let written = Written::of(&run.trace);
-        if written.some_are_unknown {
+        let effort = self.effort();
+        let engine = &mut self.visited[number].engine;
+        let mut sees = |&(read, writer): &(EventId, Writer)| {
+            let question = Divergence::new(At::Event(read), Outcome::SeesWrite(writer));
+            engine.diverges(&question, effort) != Verdict::Infeasible
+        };
+        if written.unknown.iter().any(&mut sees) {
             self.explored.incomplete.insert(Incomplete::UnknownValues);
         }
         for (thread, history) in run.threads.iter().enumerate() {
             let Some(history) = history else { continue };
             for (at, step) in history.steps.iter().enumerate() {
-                if written.may_see_the_unknown(run.trace.op(step.event))
-                    && self.sees_init(number, At::Event(step.event))
-                {
-                    self.explored.incomplete.insert(Incomplete::UnknownValues);
-                }
                 for seen in written.others(step.observes, run.trace.op(step.event), Some(step.seen)) {
                     self.push(Goal { run: number, thread, at, seen });
                 }
             }
             match history.end {
                 End::Waits { observes, op: Some(op), .. } => {
-                    if written.may_see_the_unknown(op) && self.sees_init(number, At::End(history.thread, op)) {
-                        self.explored.incomplete.insert(Incomplete::UnknownValues);
-                    }
                     for seen in written.others(observes, op, None) {
                         self.push(Goal { run: number, thread, at: history.steps.len(), seen });
                     }
@@ -223,14 +242,6 @@ impl Search<'_, '_, '_> {
                 End::Done | End::Failed(_) | End::Waits { .. } => {}
             }
         }
-    }
-
-    /// Whether an operation of a run could see what its variable held before it was written.
-    fn sees_init(&mut self, number: usize, at: At) -> bool {
-        let question = Divergence::new(at, Outcome::SeesWrite(Writer::Init));
-        let effort = self.effort();
-        let verdict = self.visited[number].engine.diverges(&question, effort);
-        verdict != Verdict::Infeasible
     }
 
     fn effort(&self) -> Effort {
@@ -307,7 +318,7 @@ impl Search<'_, '_, '_> {
             position[thread] += 1;
         }
         turns.push(goal.thread);
-        Plan { like: Some(goal.run), schedule, turns, seed: self.options.seed.wrapping_add(self.explored.runs as u64) }
+        Plan { like: Some(self.visited[goal.run].made), schedule, turns, seed: self.options.seed.wrapping_add(self.explored.runs as u64) }
     }
 }
 
@@ -334,58 +345,5 @@ impl History {
             (None, End::Failed(operation) | End::Waits { operation, .. }) => Some(operation),
             (None, End::Done | End::Cut) => None,
         }
-    }
-}
-
-/// The values that variables have in a trace.
-struct Written {
-    values: Vec<BTreeSet<i64>>,
-    /// Variables of which it is not known what they held before they were written.
-    init_unknown: Vec<bool>,
-    /// Whether some value that was read or written is not known, of a variable that is read and written.
-    some_are_unknown: bool,
-}
-
-impl Written {
-    fn of(trace: &Trace) -> Self {
-        let mut values: Vec<BTreeSet<i64>> = vec![BTreeSet::new(); trace.variables()];
-        let mut init = values.clone();
-        let (mut unknown, mut read, mut written) =
-            (vec![false; values.len()], vec![false; values.len()], vec![false; values.len()]);
-        for event in trace.events() {
-            let Some(x) = event.op.variable().map(|x| x.index()) else { continue };
-            if let (Op::Read(..), false) = (event.op, written[x]) {
-                init[x].extend(event.value);
-            }
-            unknown[x] |= event.value.is_none();
-            read[x] |= event.op.reads();
-            written[x] |= event.op.writes();
-            values[x].extend(event.value.filter(|_| event.op.writes()));
-        }
-        let some_are_unknown = (0..values.len()).any(|x| unknown[x] && read[x] && written[x]);
-        let init_unknown = (0..values.len()).map(|x| init[x].len() != 1 && written[x]).collect();
-        for (values, init) in values.iter_mut().zip(init).filter(|(_, init)| init.len() == 1) {
-            values.extend(init);
-        }
-        Written { values, init_unknown, some_are_unknown }
-    }
-
-    /// The outcomes that an operation could have beside the one that it had.
-    fn others(&self, observes: Observes, op: Op, had: Option<Seen>) -> Vec<Seen> {
-        let all: Vec<Seen> = match observes {
-            Observes::Nothing if had.is_none() => vec![Seen::Nothing],
-            Observes::Nothing => Vec::new(),
-            Observes::Value(_) => {
-                let values = op.variable().map(|x| &self.values[x.index()]);
-                values.into_iter().flatten().map(|&value| Seen::Value(value)).collect()
-            }
-            Observes::Try => vec![Seen::Taken, Seen::Busy],
-        };
-        all.into_iter().filter(|&seen| Some(seen) != had).collect()
-    }
-
-    /// Whether an operation reads what may be a variable's first value, which is not known.
-    fn may_see_the_unknown(&self, op: Op) -> bool {
-        op.reads() && op.variable().is_some_and(|x| self.init_unknown[x.index()])
     }
 }

@@ -22,7 +22,7 @@ pub trait Subject {
 /// Who runs when.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The run whose events `schedule` is about, by its number; `None` for the first run of all.
+    /// The run whose events `schedule` is about: its number among all that were made, from 0; `None` for the first of all.
     pub like: Option<usize>,
     /// What is to happen first, in the threads and kernel events of that run.
     pub schedule: Schedule,
