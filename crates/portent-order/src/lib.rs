@@ -8,12 +8,14 @@
 
 pub mod brute;
 mod check;
+mod divergence;
 pub mod engine;
 mod goal;
 mod read_rule;
 mod semaphores;
 
 pub use check::{Checker, Executed, Numbers, Rejected, check};
+pub use divergence::{At, Divergence, Outcome};
 pub use goal::{Goal, Kind, Model, Schedule, Stretch, Unknown, Verdict, Writer};
 pub use read_rule::{ReadRule, Recorded};
 pub use semaphores::Posts;

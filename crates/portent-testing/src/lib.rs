@@ -5,6 +5,7 @@
 //! | [`traces`] | random tiny traces by seed, and what a failing test says of one |
 //! | [`parallel`] | a test's items spread over all cores |
 //! | [`goals`] | what the oracle and the trace itself say of goals |
+//! | [`dice`] | numbers by chance, the same for a seed everywhere |
 //! | [`corpus`] | the traces of `tests/corpus` with their answers |
 //! | [`scratch`] | a directory for one test |
 //! | [`command`] | a command with a time limit, and what came of it |
@@ -18,6 +19,7 @@
 
 pub mod command;
 pub mod corpus;
+pub mod dice;
 pub mod goals;
 pub mod modules;
 pub mod parallel;

@@ -9,12 +9,14 @@
 //! Where values are compared, who waits for a lock, a token, a semaphore or a notify is the same as in `sync`.
 
 mod candidates;
+mod divergence;
 mod enumerate;
 mod oracle;
 mod search;
 mod values;
 
 pub use candidates::candidates;
+pub use divergence::{divergences, diverges};
 pub use enumerate::{Word, complete_runs, count_cuts, count_prefixes, longest_for_property, longest_reorderings};
 
 use crate::goal::{Goal, Model, Schedule, Writer};

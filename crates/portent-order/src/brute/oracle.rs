@@ -136,7 +136,7 @@ impl<'t> Oracle<'t> {
     }
 
     /// Whether another thread holds the lock in a mode that excludes `mode`.
-    fn held_by_other(&self, state: &State, thread: ThreadId, lock: LockId, mode: Mode) -> bool {
+    pub(super) fn held_by_other(&self, state: &State, thread: ThreadId, lock: LockId, mode: Mode) -> bool {
         (0..self.program.len()).filter(|&t| t != thread.index()).any(|t| {
             let held = &self.held[t][state.position[t]];
             held.iter().any(|&(l, m)| l == lock && m.conflicts_with(mode))

@@ -3,6 +3,7 @@
 use super::WitnessType;
 use super::oracle::{Oracle, State};
 use super::values::Held;
+use crate::divergence::Divergence;
 use crate::goal::{Goal, Writer};
 use portent_trace::{EventId, Op, Reach, ThreadId};
 use std::collections::HashSet;
@@ -10,6 +11,7 @@ use std::collections::HashSet;
 /// What a search is for.
 pub(super) enum Wanted<'g> {
     Goal(&'g Goal),
+    Divergence(&'g Divergence),
     Shape { read: EventId, challenger: Writer, shape: WitnessType },
     Stuck,
 }
@@ -94,7 +96,9 @@ impl Oracle<'_> {
                 };
                 (allowed && (event == read || self.keeps_read(state, event))).then(|| self.after(state, event))
             }
-            Wanted::Goal(_) | Wanted::Stuck => self.keeps_read(state, event).then(|| self.after(state, event)),
+            Wanted::Goal(_) | Wanted::Divergence(_) | Wanted::Stuck => {
+                self.keeps_read(state, event).then(|| self.after(state, event))
+            }
         }
     }
 
@@ -111,6 +115,7 @@ impl Oracle<'_> {
                     && !(self.rule.compares_values()
                         && (state.tainted.variables[x.index()] || self.sees_its_value(state, read, challenger)))
             }
+            Wanted::Divergence(question) => self.is_divergence(state, question),
             Wanted::Stuck => !self.complete(state) && (0..self.program.len()).all(|t| self.stuck(state, t)),
             Wanted::Goal(&Goal::FinalValue { variable, challenger }) => {
                 let mut writes = self.trace.events().filter(|e| e.op.writes() && e.op.variable() == Some(variable));

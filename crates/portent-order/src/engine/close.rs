@@ -64,6 +64,24 @@ impl Saturation<'_, '_> {
         Ok(true)
     }
 
+    /// Lets one event happen of each list that the target wants one of, the first that it allows. A choice: on a cycle, nothing
+    /// is proven.
+    pub(crate) fn choose_contained(&mut self, target: &Target) -> Result<(), Cycle> {
+        let w = self.w;
+        for one_of in &target.one_of {
+            if one_of.iter().any(|&node| self.contains(node)) {
+                continue;
+            }
+            let allowed = one_of.iter().find(|&&node| w.past_of(node).is_within(&target.stop));
+            let Some(&first) = allowed else { return Err(Cycle) };
+            let mut grown = self.cut.clone();
+            grown.join(w.past_of(first));
+            self.grow(grown.row())?;
+            self.fixpoint(target)?;
+        }
+        Ok(())
+    }
+
     /// In `values`: lets the writers happen that the reads of the set saw, where the target allows it; whether there were any.
     /// A choice: on a cycle, nothing is proven.
     pub(crate) fn assume_observed_writers(&mut self, target: &Target) -> Result<bool, Cycle> {

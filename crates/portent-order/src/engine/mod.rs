@@ -14,6 +14,7 @@ mod choices;
 mod close;
 mod counts;
 mod cuts;
+mod divergence;
 mod finals;
 mod formulas;
 mod guess;
@@ -132,8 +133,13 @@ impl<'v, 't> Engine<'v, 't> {
             self.tiers.unknown += 1;
             return Verdict::Unknown(Unknown::Window);
         };
+        self.decide_one_of(&targets, effort)
+    }
+
+    /// Decides whether one of some targets can be reached.
+    fn decide_one_of(&mut self, targets: &[Target], effort: Effort) -> Verdict {
         let mut undecided = None;
-        for target in &targets {
+        for target in targets {
             let settled = match target.freed {
                 Some(update) => {
                     let freed = self.window.freeing(update);
@@ -178,7 +184,7 @@ impl<'v, 't> Engine<'v, 't> {
             && target.last.is_none_or(|(x, last)| {
                 w.last_writes(x, &target.cut).all(|d| last.node().is_some_and(|last| d <= last))
             });
-        if target.lost.is_some() || !as_observed || !w.projects(&target.cut) {
+        if target.lost.is_some() || !as_observed || !target.is_met_by(w, &target.cut) || !w.projects(&target.cut) {
             return None;
         }
         let below = w.nodes().filter(|&node| w.is_in(&target.cut, node));
@@ -198,6 +204,7 @@ impl<'v, 't> Engine<'v, 't> {
         }
         if target.lost.is_none()
             && self.saturation.assume_observed_holders(target).is_ok()
+            && self.saturation.choose_contained(target).is_ok()
             && let Some(settled) = self
                 .simulate(target)
                 .or_else(|| {
@@ -286,6 +293,9 @@ impl<'v, 't> Engine<'v, 't> {
                     self.simulator.chosen.choose(w, read, observed);
                 }
             }
+        }
+        if !target.is_met_by(w, cut) {
+            return None;
         }
         self.simulator.run(w, self.saturation.clock(), &floor, cut, false).ok()?;
         let order = self.simulator.order().iter().copied();

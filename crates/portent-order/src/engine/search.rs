@@ -8,7 +8,7 @@
 use super::index::{Node, ScopeId, Source, Variable, WaitId};
 use super::simulate::Obstacle;
 use super::symbolic::Evaluation;
-use super::target::Target;
+use super::target::{Free, Target};
 use super::theory::{OrderTheory, Simulated};
 use super::window::{Act, Window};
 use crate::goal::Unknown;
@@ -123,6 +123,9 @@ pub(crate) struct Search<'w, 't> {
     /// Events whose conditions on a single read have become clauses.
     pub(super) ruled_out: FxHashSet<Node>,
     pub(super) evaluation: Option<Evaluation<'w, 't>>,
+    /// "One of these events has happened", "this lock is free after the set".
+    contained: FxHashMap<Vec<Node>, Lit>,
+    free: FxHashMap<Free, Lit>,
 }
 
 impl<'w, 't> Search<'w, 't> {
@@ -147,6 +150,8 @@ impl<'w, 't> Search<'w, 't> {
             possible: FxHashMap::default(),
             ruled_out: FxHashSet::default(),
             evaluation: Evaluation::of(w),
+            contained: FxHashMap::default(),
+            free: FxHashMap::default(),
         };
         let z = search.theory.z();
         for wait in w.waits.iter() {
@@ -301,6 +306,8 @@ impl<'w, 't> Search<'w, 't> {
         for &node in target.next.iter().filter(|&&node| self.w.is_guarded(node)) {
             assumptions.push(self.is_possible(node));
         }
+        assumptions.extend(target.one_of.iter().map(|events| self.is_contained(events)));
+        assumptions.extend(target.free.map(|free| self.is_free(free)));
         if let Some(wait) = target.lost {
             let lit = match self.lost.get(&wait) {
                 Some(&lit) => lit,
@@ -310,6 +317,34 @@ impl<'w, 't> Search<'w, 't> {
             assumptions.push(lit);
         }
         Some(assumptions)
+    }
+
+    /// "One of these events has happened."
+    fn is_contained(&mut self, events: &[Node]) -> Lit {
+        if let Some(&lit) = self.contained.get(events) {
+            return lit;
+        }
+        let (lit, z) = (self.fresh(), self.theory.z());
+        let orders: Vec<(Node, Node)> = events.iter().map(|&event| (event, z)).collect();
+        self.clause(&orders, &[!lit]);
+        self.contained.insert(events.to_vec(), lit);
+        lit
+    }
+
+    /// "No other chain holds this lock after the set."
+    fn is_free(&mut self, free: Free) -> Lit {
+        if let Some(&lit) = self.free.get(&free) {
+            return lit;
+        }
+        let (w, lit, z) = (self.w, self.fresh(), self.theory.z());
+        for scope in free.rivals(w).map(|scope| w.scopes[scope]) {
+            let not_yet = scope.acquire.map(|acquire| (z, acquire));
+            let over = scope.release.map(|release| (release, z));
+            let orders: Vec<(Node, Node)> = not_yet.into_iter().chain(over).collect();
+            self.clause(&orders, &[!lit]);
+        }
+        self.free.insert(free, lit);
+        lit
     }
 
     /// Makes clauses of the obstacles that are none yet; whether there are any.

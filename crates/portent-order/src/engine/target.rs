@@ -4,10 +4,27 @@
 //! `cut`, stays below `stop`, and can be ordered so that `edges` hold and `last` is the last write of its variable;
 //! then the `tail` happens. (docs/src/internals/encoding.md writes the same with a node Z: what is in the set is before Z.)
 
-use super::index::{Node, Source, Variable, WaitId};
+use super::index::{Chain, Lock, Node, ScopeId, Source, Variable, WaitId};
 use super::rows::Cut;
-use super::window::{Act, Freed, Window};
+use super::window::{Act, Freed, ScopesInChain, Window};
 use crate::goal::{Goal, Writer};
+use portent_trace::Mode;
+
+/// A lock that a chain is to find free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Free {
+    pub lock: Lock,
+    pub mode: Mode,
+    pub chain: Chain,
+}
+
+impl Free {
+    /// The scopes of other chains that exclude it.
+    pub(crate) fn rivals<'w>(self, window: &'w Window<'_>) -> impl Iterator<Item = ScopeId> + 'w {
+        let excludes = move |list: &&ScopesInChain| list.chain != self.chain && list.mode.conflicts_with(self.mode);
+        window.locks[self.lock].iter().filter(excludes).flat_map(|list| list.scopes.iter().copied())
+    }
+}
 
 /// One way to reach a goal.
 #[derive(Clone, Debug)]
@@ -28,15 +45,30 @@ pub(crate) struct Target {
     pub freed: Option<Freed>,
     /// A wait that must stay asleep for good.
     pub lost: Option<WaitId>,
+    /// Of each of these lists, one event must have happened.
+    pub one_of: Vec<Vec<Node>>,
+    /// A lock that a chain must be able to take after the set.
+    pub free: Option<Free>,
 }
 
 impl Target {
     pub(crate) fn new(window: &Window<'_>) -> Self {
         let (cut, stop) = (window.nothing(), window.everything());
-        Target { cut, stop, edges: Vec::new(), last: None, next: Vec::new(), tail: Vec::new(), freed: None, lost: None }
+        Target {
+            cut,
+            stop,
+            edges: Vec::new(),
+            last: None,
+            next: Vec::new(),
+            tail: Vec::new(),
+            freed: None,
+            lost: None,
+            one_of: Vec::new(),
+            free: None,
+        }
     }
     /// Everything before `node` has happened, and it has not.
-    fn at(mut self, window: &Window<'_>, node: Node) -> Self {
+    pub(super) fn at(mut self, window: &Window<'_>, node: Node) -> Self {
         if let Some(before) = window.before(node) {
             self.cut.join(window.past_of(before));
         }
@@ -46,7 +78,7 @@ impl Target {
         self
     }
     /// `node` has happened.
-    fn with(mut self, window: &Window<'_>, node: Node) -> Self {
+    pub(super) fn with(mut self, window: &Window<'_>, node: Node) -> Self {
         self.cut.join(window.past_of(node));
         self
     }
@@ -79,6 +111,18 @@ impl Target {
     /// In `values`: the write whose value the goal is about.
     pub(crate) fn relied(&self) -> Option<Node> {
         self.last.and_then(|(_, last)| last.node())
+    }
+    /// Whether a set contains what the target wants one of, and leaves free what it wants free.
+    pub(crate) fn is_met_by(&self, window: &Window<'_>, cut: &Cut) -> bool {
+        let contains = |one_of: &Vec<Node>| one_of.iter().any(|&node| window.is_in(cut, node));
+        self.one_of.iter().all(contains)
+            && self.free.is_none_or(|free| {
+                free.rivals(window).all(|scope| {
+                    let (scope, at) = (window.scopes[scope], cut[window.scopes[scope].chain]);
+                    let begun = scope.acquire.is_none_or(|acquire| window.place[acquire] < at);
+                    !begun || !window.is_open_at(&scope, at)
+                })
+            })
     }
     /// Whether what must have happened already contains what must not.
     pub(crate) fn is_contradictory(&self) -> bool {

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod corpus;
+mod divergences;
 mod laws;
 mod lost_updates;
 mod lost_wakeups;

@@ -1,0 +1,349 @@
+//! The loop: ask the best goal, run what it found, look at the run, until there are no goals.
+//!
+//! **Why it is complete.** By induction over a schedule of a cut H = H' + e. H' is covered by some run T. If T goes on with e and that
+//! outcome, T covers H. If not, H is a divergence cut of T, and its goal was closed as infeasible with the clauses of all
+//! rivals; so a rival covers H. This needs only that threads are deterministic and the engine is exact.
+//! **Why no run is wasted.** A run is made only for a cut that none covers.
+
+use crate::goals::{Goal, Goals};
+use crate::histories::{Histories, Node};
+use crate::rivals;
+use crate::shelf::Shelf;
+use crate::subject::{End, History, Operation, Plan, Run, Seen, Subject};
+use crate::written::Written;
+use portent_order::engine::{Effort, Engine, View};
+use portent_order::{At, Divergence, Model, Outcome, Schedule, Unknown, Verdict, Writer};
+use portent_trace::EventId;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// How far to search.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Runs at most.
+    pub runs: usize,
+    /// When to stop.
+    pub deadline: Option<Instant>,
+    /// Effort for one question, in conflicts.
+    pub effort: u64,
+    /// What chance starts from.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { runs: usize::MAX, deadline: None, effort: Effort::default().conflicts, seed: 1 }
+    }
+}
+
+/// Why nothing is proven.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Incomplete {
+    /// The runs or the time were used up; so many questions are left.
+    Budget(usize),
+    /// A thread, by its number, did not do again what it had done before after the same history.
+    NotDeterministic(usize),
+    /// A run did not follow its plan.
+    NotFollowed,
+    /// A run was stopped before its end.
+    Stopped,
+    /// The engine did not decide a question.
+    Undecided(&'static str),
+    /// The value that some operation read or wrote is not known.
+    UnknownValues,
+    /// The engine keeps something as it was observed.
+    Inexact(String),
+}
+
+/// What a search came to.
+#[derive(Clone, Debug, Default)]
+pub struct Explored {
+    /// How many runs were made.
+    pub runs: usize,
+    /// How many of them showed something new: as many behaviours were seen.
+    pub behaviours: usize,
+    /// How many questions were asked.
+    pub questions: u64,
+    /// Why it is no proof; empty if it is one.
+    pub incomplete: BTreeSet<Incomplete>,
+}
+
+impl Explored {
+    /// Whether all behaviours were seen.
+    pub fn is_complete(&self) -> bool {
+        self.incomplete.is_empty()
+    }
+}
+
+/// A run that showed a behaviour that none before it showed.
+pub struct Visit<'a, 'v, 't> {
+    /// Its number, from 0.
+    pub number: usize,
+    /// The run.
+    pub run: &'t Run,
+    /// An engine for its trace, in `values`.
+    pub engine: &'a mut Engine<'v, 't>,
+}
+
+/// Searches until every behaviour was seen, the options end it, or `watch`, which is told of every new behaviour, does.
+///
+/// # Errors
+/// When the program could not be run.
+pub fn explore<S: Subject>(
+    subject: &mut S,
+    options: &Options,
+    watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>,
+) -> Result<Explored, S::Error> {
+    let runs = Shelf::default();
+    let views = Shelf::default();
+    let mut search = Search {
+        options,
+        runs: &runs,
+        views: &views,
+        visited: Vec::new(),
+        known: Histories::default(),
+        goals: Goals::default(),
+        explored: Explored::default(),
+    };
+    search.explore(subject, watch)?;
+    Ok(search.explored)
+}
+
+struct Visited<'v, 't> {
+    run: &'t Run,
+    /// Its number among all runs that were made.
+    made: usize,
+    /// The local histories of each thread, from the empty one on.
+    paths: Vec<Vec<Node>>,
+    engine: Engine<'v, 't>,
+}
+
+struct Search<'o, 'v, 't> {
+    options: &'o Options,
+    runs: &'t Shelf<Run>,
+    views: &'v Shelf<View<'t>>,
+    visited: Vec<Visited<'v, 't>>,
+    known: Histories,
+    goals: Goals,
+    explored: Explored,
+}
+
+impl Search<'_, '_, '_> {
+    fn explore<S: Subject>(
+        &mut self,
+        subject: &mut S,
+        watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>,
+    ) -> Result<(), S::Error> {
+        let first = Plan { seed: self.options.seed, ..Plan::default() };
+        let run = subject.run(&first)?;
+        self.explored.runs = 1;
+        let mut flow = self.visit(run, watch);
+        while flow.is_continue() {
+            let Some(goal) = self.next_goal() else { return Ok(()) };
+            let is_late = self.options.deadline.is_some_and(|end| Instant::now() > end);
+            if self.explored.runs >= self.options.runs || is_late {
+                self.push(goal);
+                break;
+            }
+            let Some(schedule) = self.ask(goal) else { continue };
+            let plan = self.plan(goal, schedule);
+            let run = subject.run(&plan)?;
+            self.explored.runs += 1;
+            let shown = run.followed && shows(&run, goal);
+            let known = self.visited.len();
+            flow = self.visit(run, watch);
+            // A run that did not do what was planned must not be asked for again: it would never end.
+            if shown && self.visited.len() > known && self.has_the_cut(goal.run, known, &plan) {
+                self.push(goal);
+            } else {
+                self.explored.incomplete.insert(Incomplete::NotFollowed);
+            }
+        }
+        let left = self.goals.len();
+        if left > 0 || flow.is_break() {
+            self.explored.incomplete.insert(Incomplete::Budget(left));
+        }
+        Ok(())
+    }
+
+    /// Whether a run has all that its plan took from another.
+    fn has_the_cut(&self, of: usize, run: usize, plan: &Plan) -> bool {
+        let (of, run) = (&self.visited[of].paths, &self.visited[run].paths);
+        let mut taken = vec![0; of.len()];
+        // The last turn is the operation that has another outcome.
+        for &thread in plan.turns.split_last().map_or(&[][..], |(_, before)| before) {
+            taken[thread] += 1;
+        }
+        let same = |thread: usize| {
+            let of = &of[thread][..=taken[thread]];
+            taken[thread] == 0 || run.get(thread).is_some_and(|path| path.starts_with(of))
+        };
+        (0..of.len()).all(same)
+    }
+
+    /// Takes in a run, if it shows something new, and poses its goals.
+    fn visit(&mut self, run: Run, watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        let paths = match self.known.add(&run) {
+            Ok(Some(paths)) => paths,
+            Ok(None) => return ControlFlow::Continue(()),
+            Err(not) => {
+                self.explored.incomplete.insert(Incomplete::NotDeterministic(not.thread));
+                return ControlFlow::Continue(());
+            }
+        };
+        let (run, rest) = self.runs.put(run);
+        self.runs = rest;
+        let (view, rest) = self.views.put(View::whole(&run.trace, Model::Values));
+        self.views = rest;
+        let number = self.visited.len();
+        self.explored.behaviours += 1;
+        let made = self.explored.runs - 1;
+        self.visited.push(Visited { run, made, paths, engine: Engine::new(view) });
+        for why in &run.inexact {
+            self.explored.incomplete.insert(Incomplete::Inexact(why.clone()));
+        }
+        let steps = run.threads.iter().flatten().flat_map(|history| &history.steps);
+        self.goals.note(steps.map(|step| (step.operation, step.seen)));
+        self.pose(number);
+        watch(Visit { number, run, engine: &mut self.visited[number].engine })
+    }
+
+    /// Poses every goal of a run.
+    fn pose(&mut self, number: usize) {
+        let run = self.visited[number].run;
+        let written = Written::of(&run.trace);
+        let effort = self.effort();
+        let engine = &mut self.visited[number].engine;
+        let mut sees = |&(read, writer): &(EventId, Writer)| {
+            let question = Divergence::new(At::Event(read), Outcome::SeesWrite(writer));
+            engine.diverges(&question, effort) != Verdict::Infeasible
+        };
+        if written.unknown.iter().any(&mut sees) {
+            self.explored.incomplete.insert(Incomplete::UnknownValues);
+        }
+        for (thread, history) in run.threads.iter().enumerate() {
+            let Some(history) = history else { continue };
+            for (at, step) in history.steps.iter().enumerate() {
+                for seen in written.others(step.observes, run.trace.op(step.event), Some(step.seen)) {
+                    self.push(Goal { run: number, thread, at, seen });
+                }
+            }
+            match history.end {
+                End::Waits { observes, op: Some(op), .. } => {
+                    for seen in written.others(observes, op, None) {
+                        self.push(Goal { run: number, thread, at: history.steps.len(), seen });
+                    }
+                }
+                End::Cut => {
+                    self.explored.incomplete.insert(Incomplete::Stopped);
+                }
+                End::Done | End::Failed(_) | End::Waits { .. } => {}
+            }
+        }
+    }
+
+    fn effort(&self) -> Effort {
+        Effort { conflicts: self.options.effort, deadline: self.options.deadline }
+    }
+
+    fn push(&mut self, goal: Goal) {
+        let (operation, node) = about(&self.visited, goal);
+        self.goals.push(goal, operation, node, &self.known);
+    }
+
+    fn next_goal(&mut self) -> Option<Goal> {
+        let visited = &self.visited;
+        self.goals.pop(&self.known, |goal| about(visited, goal))
+    }
+
+    /// Asks the engine for a cut that no run covers: how to get there, if there is one.
+    fn ask(&mut self, goal: Goal) -> Option<Schedule> {
+        let visited = &self.visited[goal.run];
+        let history = visited.run.threads[goal.thread].as_ref()?;
+        let rivals = self.known.through(visited.paths[goal.thread][goal.at], goal.seen);
+        let rivals = rivals.into_iter().flat_map(|runs| runs.iter()).map(|run| &self.visited[run].paths);
+        let clauses = rivals::clauses(&visited.paths, goal.thread, rivals)?;
+        let event = |&(thread, at): &(usize, usize)| -> Option<EventId> {
+            Some(visited.run.threads[thread].as_ref()?.steps.get(at)?.event)
+        };
+        let mut contain_one_of: Vec<Vec<EventId>> =
+            clauses.iter().map(|clause| clause.iter().filter_map(event).collect()).collect();
+        let at = match (history.steps.get(goal.at), history.end) {
+            (Some(step), _) => At::Event(step.event),
+            (None, End::Waits { op: Some(op), .. }) => {
+                contain_one_of.extend(history.born.map(|born| vec![born]));
+                At::End(history.thread, op)
+            }
+            _ => return None,
+        };
+        let outcome = match goal.seen {
+            Seen::Value(value) => Outcome::Sees(value),
+            Seen::Nothing | Seen::Taken => Outcome::Goes,
+            Seen::Busy => Outcome::Fails,
+        };
+        let question = Divergence { contain_one_of, ..Divergence::new(at, outcome) };
+        let effort = self.effort();
+        self.explored.questions += 1;
+        match self.visited[goal.run].engine.diverges(&question, effort) {
+            Verdict::Feasible(schedule) => Some(schedule),
+            Verdict::Infeasible => None,
+            Verdict::Unknown(Unknown::Deadline) => {
+                self.explored.incomplete.insert(Incomplete::Budget(self.goals.len() + 1));
+                None
+            }
+            Verdict::Unknown(why) => {
+                self.explored.incomplete.insert(Incomplete::Undecided(why.name()));
+                None
+            }
+        }
+    }
+
+    /// The plan that leads to a goal.
+    fn plan(&self, goal: Goal, schedule: Schedule) -> Plan {
+        let run = self.visited[goal.run].run;
+        let mut number: FxHashMap<EventId, usize> = FxHashMap::default();
+        for (thread, history) in run.threads.iter().enumerate() {
+            number.extend(history.iter().flat_map(|history| &history.steps).map(|step| (step.event, thread)));
+        }
+        let mut program: Vec<Vec<EventId>> = vec![Vec::new(); run.trace.threads()];
+        for event in run.trace.events() {
+            program[event.thread.index()].push(event.id);
+        }
+        let mut position = vec![0; program.len()];
+        let mut turns = Vec::new();
+        for thread in schedule.steps().map(|thread| thread.index()) {
+            turns.extend(program[thread].get(position[thread]).and_then(|event| number.get(event)).copied());
+            position[thread] += 1;
+        }
+        turns.push(goal.thread);
+        Plan { like: Some(self.visited[goal.run].made), schedule, turns, seed: self.options.seed.wrapping_add(self.explored.runs as u64) }
+    }
+}
+
+/// The operation of a goal, and the history before it.
+fn about(visited: &[Visited<'_, '_>], goal: Goal) -> (Operation, Node) {
+    let visited = &visited[goal.run];
+    let history = visited.run.threads[goal.thread].as_ref();
+    let operation = history.and_then(|history| history.operation(goal.at));
+    let nowhere = Operation { place: 0, kind: 0, object: 0, operand: 0 };
+    (operation.unwrap_or(nowhere), visited.paths[goal.thread][goal.at])
+}
+
+/// Whether a run shows what its goal wanted.
+fn shows(run: &Run, goal: Goal) -> bool {
+    let history = run.threads.get(goal.thread).and_then(|history| history.as_ref());
+    history.and_then(|history| history.steps.get(goal.at)).is_some_and(|step| step.seen == goal.seen)
+}
+
+impl History {
+    /// An operation of the thread, also the one that it waits at.
+    fn operation(&self, at: usize) -> Option<Operation> {
+        match (self.steps.get(at), self.end) {
+            (Some(step), _) => Some(step.operation),
+            (None, End::Failed(operation) | End::Waits { operation, .. }) => Some(operation),
+            (None, End::Done | End::Cut) => None,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A program that can be run under a plan, and what a run of it gives back.
+
+use portent_order::Schedule;
+use portent_trace::{EventId, Op, ThreadId, Trace};
+
+/// A program that can be run under a plan, wherever its runs come from.
+///
+/// What the search relies on:
+/// - a thread has the same number in every run in which it does: that must follow from the histories of the threads that start it;
+/// - what a thread does next is a function of its local history (where it is not, the search notices, and proves nothing);
+/// - a run goes on until no thread can go on, or says that it did not ([`End::Cut`]).
+pub trait Subject {
+    /// How running it can fail.
+    type Error;
+    /// Runs it once.
+    ///
+    /// # Errors
+    /// When it could not be run. How the program itself failed is in the run.
+    fn run(&mut self, plan: &Plan) -> Result<Run, Self::Error>;
+}
+
+/// Who runs when.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The run whose events `schedule` is about: its number among all that were made, from 0; `None` for the first of all.
+    pub like: Option<usize>,
+    /// What is to happen first, in the threads and kernel events of that run.
+    pub schedule: Schedule,
+    /// The same in whole operations: the numbers of threads, each of which executes its next operation. The last one is the
+    /// operation that is to have another outcome, and is not in `schedule`.
+    pub turns: Vec<usize>,
+    /// What chance starts from after that.
+    pub seed: u64,
+}
+
+/// What a thread is about to do, as far as its history determines it. What the numbers mean is the subject's business: they are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Operation {
+    /// Where in the code.
+    pub place: u64,
+    /// What kind of operation.
+    pub kind: u32,
+    /// On which object.
+    pub object: u64,
+    /// What it writes, or the like.
+    pub operand: i64,
+}
+
+/// What a thread learnt from an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Seen {
+    /// Nothing: it happened.
+    Nothing,
+    /// This value.
+    Value(i64),
+    /// That a lock was free, and is taken.
+    Taken,
+    /// That a lock was held by another thread.
+    Busy,
+}
+
+/// What a thread can learn from an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Observes {
+    /// Nothing.
+    Nothing,
+    /// A value; whether it then writes.
+    Value(Writes),
+    /// Whether a lock is free.
+    Try,
+}
+
+/// Whether an operation that reads also writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Writes {
+    /// A read.
+    Never,
+    /// An update.
+    Always,
+    /// A compare-exchange: if it sees this.
+    If(i64),
+}
+
+/// An operation that was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What was done.
+    pub operation: Operation,
+    /// What can be learnt from it.
+    pub observes: Observes,
+    /// What was.
+    pub seen: Seen,
+    /// The kernel event that it is, the decisive one if there are several.
+    pub event: EventId,
+}
+
+/// What a thread did in a run.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// The thread in the trace.
+    pub thread: ThreadId,
+    /// Its operations.
+    pub steps: Vec<Step>,
+    /// And then.
+    pub end: End,
+    /// An event without which the thread does not exist: its fork, if it executed no event.
+    pub born: Option<EventId>,
+}
+
+/// How a thread ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It is done.
+    Done,
+    /// It failed here, and does nothing any more.
+    Failed(Operation),
+    /// It stands before an operation that cannot happen.
+    Waits {
+        /// The operation.
+        operation: Operation,
+        /// What it observes.
+        observes: Observes,
+        /// What it would be in the trace; `None` if nothing that the trace has could let it go on (a join of a thread that has
+        /// not ended).
+        op: Option<Op>,
+    },
+    /// It was stopped: nobody knows what it would do.
+    Cut,
+}
+
+/// A run of a program.
+#[derive(Debug)]
+pub struct Run {
+    /// What happened.
+    pub trace: Trace,
+    /// What each thread did, by its number; `None` for those that do not exist in it.
+    pub threads: Vec<Option<History>>,
+    /// Whether the plan was followed to its end.
+    pub followed: bool,
+    /// Why what else could happen is not known exactly: operations of the run that the engine keeps as they were observed.
+    pub inexact: Vec<String>,
+}

@@ -1,0 +1,282 @@
+//! What little programs are, and what their instructions do.
+
+use portent_search::{Observes, Operation, Seen, Writes};
+use portent_trace::Mode;
+
+pub(crate) const REGISTERS: usize = 6;
+
+/// A number that a thread works out for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    Number(i64),
+    /// A register, and a number to add.
+    Register(usize, i64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Comparison {
+    Equal,
+    Other,
+    Less,
+    More,
+}
+
+/// A register compared with a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Condition(pub Comparison, pub usize, pub i64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Instruction {
+    Read {
+        variable: usize,
+        register: usize,
+        atomic: bool,
+    },
+    Write {
+        variable: usize,
+        value: Value,
+        atomic: bool,
+    },
+    Add {
+        variable: usize,
+        number: i64,
+        register: usize,
+    },
+    CompareExchange {
+        variable: usize,
+        expected: Value,
+        new: Value,
+        register: usize,
+    },
+    Lock(usize, Mode),
+    Try {
+        lock: usize,
+        mode: Mode,
+        register: usize,
+    },
+    Unlock(usize, Mode),
+    Fork(usize),
+    Join(usize),
+    // What follows is nobody else's business.
+    Set {
+        register: usize,
+        value: Value,
+    },
+    /// Goes on there unless the condition holds.
+    Unless(Condition, usize),
+    Jump(usize),
+    /// Fails unless one of these holds.
+    Assert(Condition, Condition),
+}
+
+/// A program: the instructions of each thread. Its variables start with 0.
+#[derive(Clone, Debug)]
+pub(crate) struct Little {
+    pub code: Vec<Vec<Instruction>>,
+    pub variables: usize,
+    pub locks: usize,
+    /// Threads that are there from the start.
+    pub started: Vec<usize>,
+}
+
+/// Where a thread is between two operations.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    at: usize,
+    registers: [i64; REGISTERS],
+}
+
+/// What a thread does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Does(Instruction),
+    Failed,
+    Done,
+}
+
+/// What threads share.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct World {
+    pub variables: Vec<i64>,
+    /// Who holds each lock.
+    pub holders: Vec<Vec<(usize, Mode)>>,
+    pub started: Vec<bool>,
+    pub done: Vec<bool>,
+}
+
+impl Little {
+    pub(crate) fn world(&self) -> World {
+        World {
+            variables: vec![0; self.variables],
+            holders: vec![Vec::new(); self.locks],
+            started: (0..self.code.len()).map(|thread| self.started.contains(&thread)).collect(),
+            done: vec![false; self.code.len()],
+        }
+    }
+
+    /// Where a thread begins.
+    pub(crate) fn start(&self, thread: usize) -> Place {
+        self.settle(thread, Place { at: 0, registers: [0; REGISTERS] })
+    }
+
+    /// Does what is nobody else's business.
+    fn settle(&self, thread: usize, mut place: Place) -> Place {
+        let holds = |place: &Place, Condition(how, register, number): Condition| match how {
+            Comparison::Equal => place.registers[register] == number,
+            Comparison::Other => place.registers[register] != number,
+            Comparison::Less => place.registers[register] < number,
+            Comparison::More => place.registers[register] > number,
+        };
+        for _ in 0..1000 {
+            match self.code[thread].get(place.at) {
+                Some(&Instruction::Set { register, value }) => {
+                    place.registers[register] = place.value(value);
+                    place.at += 1;
+                }
+                Some(&Instruction::Unless(condition, to)) => {
+                    place.at = if holds(&place, condition) { place.at + 1 } else { to };
+                }
+                Some(&Instruction::Jump(to)) => place.at = to,
+                Some(&Instruction::Assert(one, other)) if holds(&place, one) || holds(&place, other) => place.at += 1,
+                _ => return place,
+            }
+        }
+        panic!("an endless loop that does nothing");
+    }
+
+    pub(crate) fn next(&self, thread: usize, place: &Place) -> Next {
+        match self.code[thread].get(place.at) {
+            None => Next::Done,
+            Some(Instruction::Assert(..)) => Next::Failed,
+            Some(&instruction) => Next::Does(instruction),
+        }
+    }
+
+    /// Where a thread goes on after an operation from which it learnt this.
+    pub(crate) fn after(&self, thread: usize, place: &Place, seen: Seen) -> Place {
+        let mut place = place.clone();
+        let number = match seen {
+            Seen::Value(value) => value,
+            Seen::Taken => 1,
+            Seen::Nothing | Seen::Busy => 0,
+        };
+        match self.code[thread][place.at] {
+            Instruction::Read { register, .. }
+            | Instruction::Add { register, .. }
+            | Instruction::CompareExchange { register, .. }
+            | Instruction::Try { register, .. } => place.registers[register] = number,
+            _ => {}
+        }
+        place.at += 1;
+        self.settle(thread, place)
+    }
+
+    /// What a thread is about to do, as its history determines it; also where it fails.
+    pub(crate) fn operation(&self, thread: usize, place: &Place) -> Option<Operation> {
+        let instruction = *self.code[thread].get(place.at)?;
+        let shared = |mode: Mode| u32::from(mode == Mode::Shared);
+        let (kind, object, operand) = match instruction {
+            Instruction::Read { variable, .. } => (0, variable, 0),
+            Instruction::Write { variable, value, .. } => (1, variable, place.value(value)),
+            Instruction::Add { variable, number, .. } => (2, variable, number),
+            Instruction::CompareExchange { variable, expected, new, .. } => {
+                (3, variable, place.value(expected) * 1000 + place.value(new))
+            }
+            Instruction::Lock(lock, mode) => (4 + shared(mode), lock, 0),
+            Instruction::Try { lock, mode, .. } => (6 + shared(mode), lock, 0),
+            Instruction::Unlock(lock, mode) => (8 + shared(mode), lock, 0),
+            Instruction::Fork(other) => (10, other, 0),
+            Instruction::Join(other) => (11, other, 0),
+            Instruction::Assert(..) => (12, 0, 0),
+            Instruction::Set { .. } | Instruction::Unless(..) | Instruction::Jump(_) => return None,
+        };
+        // Threads with equal code share their places.
+        let body = self.code.iter().position(|code| *code == self.code[thread])?;
+        Some(Operation { place: (body * 1000 + place.at) as u64, kind, object: object as u64, operand })
+    }
+
+    pub(crate) fn observes(&self, thread: usize, place: &Place) -> Observes {
+        match self.code[thread].get(place.at) {
+            Some(Instruction::Read { .. }) => Observes::Value(Writes::Never),
+            Some(Instruction::Add { .. }) => Observes::Value(Writes::Always),
+            Some(&Instruction::CompareExchange { expected, .. }) => Observes::Value(Writes::If(place.value(expected))),
+            Some(Instruction::Try { .. }) => Observes::Try,
+            _ => Observes::Nothing,
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn value(&self, value: Value) -> i64 {
+        match value {
+            Value::Number(number) => number,
+            Value::Register(register, more) => self.registers[register] + more,
+        }
+    }
+}
+
+impl World {
+    /// Whether another thread keeps this one from taking a lock.
+    pub(crate) fn is_held(&self, thread: usize, lock: usize, mode: Mode) -> bool {
+        self.holders[lock].iter().any(|&(holder, held)| holder != thread && held.conflicts_with(mode))
+    }
+
+    /// Does the next operation of a thread: what it learns; `None` if it cannot happen now, and then nothing has.
+    pub(crate) fn step(&mut self, program: &Little, thread: usize, place: &Place) -> Option<Seen> {
+        let Next::Does(instruction) = program.next(thread, place) else { return None };
+        if !self.started[thread] {
+            return None;
+        }
+        Some(match instruction {
+            Instruction::Read { variable, .. } => Seen::Value(self.variables[variable]),
+            Instruction::Write { variable, value, .. } => {
+                self.variables[variable] = place.value(value);
+                Seen::Nothing
+            }
+            Instruction::Add { variable, number, .. } => {
+                let old = self.variables[variable];
+                self.variables[variable] = old + number;
+                Seen::Value(old)
+            }
+            Instruction::CompareExchange { variable, expected, new, .. } => {
+                let old = self.variables[variable];
+                if old == place.value(expected) {
+                    self.variables[variable] = place.value(new);
+                }
+                Seen::Value(old)
+            }
+            Instruction::Lock(lock, mode) => {
+                if self.is_held(thread, lock, mode) {
+                    return None;
+                }
+                self.holders[lock].push((thread, mode));
+                Seen::Nothing
+            }
+            Instruction::Try { lock, mode, .. } => {
+                if self.is_held(thread, lock, mode) {
+                    Seen::Busy
+                } else {
+                    self.holders[lock].push((thread, mode));
+                    Seen::Taken
+                }
+            }
+            Instruction::Unlock(lock, mode) => {
+                self.holders[lock].retain(|&holding| holding != (thread, mode));
+                Seen::Nothing
+            }
+            Instruction::Fork(other) => {
+                self.started[other] = true;
+                Seen::Nothing
+            }
+            Instruction::Join(other) => {
+                if !self.done[other] {
+                    return None;
+                }
+                Seen::Nothing
+            }
+            Instruction::Set { .. } | Instruction::Unless(..) | Instruction::Jump(_) | Instruction::Assert(..) => {
+                unreachable!("not shared")
+            }
+        })
+    }
+}
