@@ -31,13 +31,32 @@ static void *stay(void *arg)
     return arg;
 }
 
+// Another file in place of the program's own, as a build leaves it: one byte longer.
+__attribute__((no_sanitize("thread")))
+static void rebuild(void)
+{
+    char own[4096], beside[4200], bytes[4096];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[length] = 0;
+    snprintf(beside, sizeof beside, "%s.new", own);
+    int from = open(own, O_RDONLY), to = open(beside, O_CREAT | O_TRUNC | O_WRONLY, 0755);
+    while ((length = read(from, bytes, sizeof bytes)) > 0)
+        write(to, bytes, length);
+    write(to, "x", 1);
+    close(from);
+    close(to);
+    rename(beside, own);
+}
+
 // Before the runtime begins: the priorities below 101 are the compiler's own.
 __attribute__((no_sanitize("thread")))
 static void before_everything(int argc, char **argv, char **envp)
 {
     (void)envp;
     mode = argc > 1 ? argv[1] : "";
-    if (strcmp(mode, "early-crash") == 0) {
+    if (strcmp(mode, "rebuilt") == 0) {
+        rebuild();
+    } else if (strcmp(mode, "early-crash") == 0) {
         // The second process of all, which would be the fork server.
         int there = open("started", O_CREAT | O_EXCL | O_WRONLY, 0600);
         int again = there < 0 ? open("again", O_CREAT | O_EXCL | O_WRONLY, 0600) : -1;
@@ -64,22 +83,6 @@ static void before_everything(int argc, char **argv, char **envp)
     }
 }
 __attribute__((section(".init_array.00050"), used)) static void (*early)(int, char **, char **) = before_everything;
-
-// Another file in place of the program's own, as a build leaves it; its last byte differs.
-static void rebuild(void)
-{
-    char own[4096], beside[4200], bytes[4096];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    own[length] = 0;
-    snprintf(beside, sizeof beside, "%s.new", own);
-    int from = open(own, O_RDONLY), to = open(beside, O_CREAT | O_TRUNC | O_WRONLY, 0755);
-    while ((length = read(from, bytes, sizeof bytes)) > 0)
-        write(to, bytes, length);
-    write(to, "x", 1);
-    close(from);
-    close(to);
-    rename(beside, own);
-}
 
 int main(void)
 {
@@ -108,8 +111,6 @@ int main(void)
         int terminal = open("/dev/tty", O_RDWR);
         printf("a terminal: %s, in the foreground: %s\n", terminal >= 0 ? "yes" : "no",
                terminal >= 0 && tcgetpgrp(terminal) == getpgrp() ? "yes" : "no");
-    } else if (strcmp(mode, "rebuilt") == 0) {
-        rebuild();
     } else if (strcmp(mode, "never-ends") == 0) {
         pthread_mutex_lock(&lock);
         int late = sum > 0;

@@ -226,7 +226,7 @@ fn threads_that_nobody_ends_end_with_their_run() {
         return;
     }
     let luck = BadLuck::new();
-    let finished = luck.check(&[], "leaks-threads");
+    let finished = luck.check(&["--tries", "6"], "leaks-threads");
     assert!(finished.exited_with(0), "{}", finished.describe());
 }
 
