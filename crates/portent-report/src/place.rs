@@ -6,7 +6,7 @@ use crate::report::{At, Spot};
 use crate::source::Sources;
 use crate::words::{function, line};
 use portent_predict::StackFrame;
-use portent_trace::{EventId, Trace};
+use portent_trace::{EventId, Trace, without_address};
 
 /// The line for an event of a trace.
 pub(crate) fn of_event(trace: &Trace, event: EventId) -> At {
@@ -52,7 +52,8 @@ pub(crate) fn of_frame(frame: &StackFrame) -> At {
 pub(crate) fn written(sources: &Sources, at: &At) -> String {
     line(&match (&at.file, at.line) {
         (Some(file), Some(number)) => format!("{}:{number}", sources.relative(file)),
-        _ => at.text.clone(),
+        // Of code without lines, in which module it is.
+        _ => without_address(&at.text).to_owned(),
     })
 }
 

@@ -102,7 +102,7 @@ impl Teller<'_> {
         let as_recorded = self.finding.model != Some(Model::Values) || self.trace.symbols().is_none();
         let written = |i: usize| self.value(i).filter(|_| as_recorded && self.places[i].op == "write");
         if let (Some(one), Some(other)) = (written(0), written(1))
-            && one != other
+            && one.to_string() != other.to_string()
         {
             text.push_str(&format!(" Whoever is later decides whether {one} or {other} is left."));
         }

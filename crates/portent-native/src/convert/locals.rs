@@ -5,8 +5,10 @@
 //! function has returned, memory is still that variable until somebody else has it, so that an access which comes too late
 //! is called what the program meant.
 //!
-//! Bytes of a frame that no variable has are its *temporaries*. Frames of code without instrumentation are not known; what
-//! lies there is the stack, and nothing else.
+//! Bytes of a frame that no variable has are a local of its function without a name: temporaries, and variables of which
+//! debug information does not say where they are (clang's does not for many from -O1 on). So is all of the frame of a function
+//! without debug information. Frames of code without instrumentation are not known; what lies there is the stack, and nothing
+//! else.
 
 use super::areas::{Area, Owner};
 use super::memory::{Memory, REACH};
@@ -16,10 +18,8 @@ use portent_trace::{Local, Names, Object, ObjectClass, ObjectName, ThreadId, sho
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// What unnamed bytes of a frame are called.
-const TEMPORARY: &str = "temporary";
-/// What bytes are called of the frame of a function without debug information.
-const NAMELESS: &str = "a local";
+/// What bytes of a frame are called that are no variable's as far as anybody knows.
+const NAMELESS: &str = "";
 
 /// The calls of all threads that have not returned.
 #[derive(Clone, Copy)]
@@ -181,11 +181,8 @@ impl Memory {
             self.pages.distrust(start, end - start);
         } else {
             self.pages.renew(start, end - start);
-            let (name, inlined) = match (&layout, number) {
-                (Some(layout), Some(number)) => layout.name(number),
-                (Some(_), None) => (TEMPORARY, None),
-                (None, _) => (NAMELESS, None),
-            };
+            let known = layout.as_ref().zip(number).map(|(layout, number)| layout.name(number));
+            let (name, inlined) = known.unwrap_or((NAMELESS, None));
             let outer = || short_function(names.name(ObjectClass::Function, call.function));
             let function = inlined.map_or_else(outer, str::to_owned);
             self.locals.index.insert(key, local);

@@ -10,8 +10,8 @@ use crate::symbols::Symbols;
 use portent_trace::{Names, ObjectClass, ObjectName, own_path, short_function};
 
 /// A trace has room for so many addresses with names, and for one more every few events.
-const POINTEES: u64 = 1 << 12;
-const EVENTS_PER_POINTEE: u64 = 32;
+const POINTEES: u64 = 1 << 10;
+const EVENTS_PER_POINTEE: u64 = 128;
 
 impl Converter {
     /// A variable was seen to hold an address.
@@ -62,7 +62,10 @@ impl Converter {
                 })
             }
             Owner::Local { .. } => memory.named(address, symbols, names, |names, name| tell(names, "&", &name)),
-            Owner::Stack { .. } | Owner::Unknown => Ok(None),
+            Owner::Stack { thread } => {
+                Ok(Some(format!("memory on the stack of {}", self.survey.thread_name(thread as usize))))
+            }
+            Owner::Unknown => Ok(None),
         }
     }
 }

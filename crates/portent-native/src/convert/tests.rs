@@ -438,7 +438,10 @@ fn stacks_are_named_after_their_threads_and_counted_from_where_they_begin() {
     log.note(note::THREAD_NAME, &[1], "early").note(note::THREAD_NAME, &[1], "teller");
     log.on(1).write(STACK + 0x20_0000 - 0x120, 4, 1).on(0).write(0x10, 4, 2);
     let lines = log.convert().1;
-    assert_eq!(lines, ["T1:teller w(stack(T1:teller)+288) 1 bank.c:11", "T0 w(null pointer+16) 2 bank.c:11"]);
+    assert_eq!(
+        lines,
+        ["T1:teller w(byte 288 of the stack of T1:teller) 1 bank.c:11", "T0 w(null pointer+16) 2 bank.c:11"]
+    );
 }
 
 /// Where a variable of a function is, on a frame.
@@ -505,8 +508,7 @@ fn variables_of_one_name_on_two_stacks_are_counted() {
         log.on(thread).event(LogEvent { op: op::CALL, pc, address, size: 0, value: Some(frame.value()) });
         log.write(local_at("tally", frame, "total"), 4, 1).write(frame.stack, 4, 1);
     }
-    let names =
-        ["total in tally()", "temporary in tally()", "total in tally() (second)", "temporary in tally() (second)"];
+    let names = ["total in tally()", "a local of tally()", "total in tally() (second)", "a local of tally() (second)"];
     let written: Vec<String> = log.objects().into_iter().filter(|object| object.starts_with('w')).collect();
     assert_eq!(written, names.map(|name| format!("w({name}) 1")));
 }

@@ -26,6 +26,7 @@ impl Names {
                 format!("made in {function}: {made}{}", path())
             }
             Object::Stack { local: Some(Local { function, name }), .. } => {
+                let name = if name.is_empty() { "temporary" } else { name };
                 format!("{}{} in {}", own_path(name), path(), plain_function(function))
             }
             Object::Stack { local: None, .. } => "on a stack".to_owned(),

@@ -102,7 +102,7 @@ pub enum Object<'a> {
 pub struct Local<'a> {
     /// The function that declares it.
     pub function: &'a str,
-    /// Its name.
+    /// Its name; empty for what has none, or of which debug information does not tell it.
     pub name: &'a str,
 }
 

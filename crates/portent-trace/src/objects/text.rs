@@ -36,6 +36,11 @@ impl Display for Described<'_> {
                 let Local { function, name } = local;
                 // A lambda has no name that one could call it by.
                 let call = if function.ends_with(['}', ')']) { "" } else { "()" };
+                if name.is_empty() {
+                    let at = if offset > 0 { format!(" (at byte {offset})") } else { String::new() };
+                    write!(f, "a local of {function}{call}{at}{apart}")?;
+                    return Ok(());
+                }
                 write!(f, "{name}{path}{}{inside} in {function}{call}", Plus(offset))?;
             }
             Object::Stack { thread, local: None } => {
@@ -178,6 +183,7 @@ mod tests {
         let nodes = |ordinal| Object::Heap { type_name: Some("Node[]"), site, ordinal };
         let stack = Object::Stack { thread, local: None };
         let local = Object::Stack { thread, local: Some(Local { function: "main", name: "total" }) };
+        let nameless = Object::Stack { thread, local: Some(Local { function: "main", name: "" }) };
         let lambda = Object::Stack { thread, local: Some(Local { function: "main::{lambda()#1}", name: "n" }) };
         let accounts = Object::Global { name: "accounts" };
         let thread_7 = |name| Object::Thread { number: 7, name, start: LocId::from_number(1) };
@@ -200,6 +206,8 @@ mod tests {
             (stack, "", 2912, "byte 2912 of the stack of T0:main"),
             (stack, "", 0, "byte 0 of the stack of T0:main"),
             (local, "[1]", 2, "total[1]+2 in main()"),
+            (nameless, "", 0, "a local of main()"),
+            (nameless, "", 4, "a local of main() (at byte 4)"),
             (lambda, "", 0, "n in main::{lambda()#1}"),
             (Object::Module { name: "libm.so.6", offset: 0x10 }, "", 0, "byte 16 of libm.so.6"),
             (Object::Memory { address: 0 }, "", 0, "null pointer"),

@@ -111,12 +111,12 @@ fn findings_in(path: &Path) -> Vec<Value> {
     document["findings"].as_array().unwrap().clone()
 }
 
-/// Ids by the first name in what a finding is about: `left` for `left._M_impl._M_finish`.
+/// Ids by the first name in what a finding is about: `left` for `left (finish)`.
 fn ids(findings: &[Value]) -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for finding in findings {
         let text = |key: &str| finding[key].as_str().unwrap();
-        let object = text("object").split(['.', '(', ':']).next().unwrap_or_default();
+        let object = text("object").split(['.', '(', ':']).next().unwrap_or_default().trim_end();
         let ids = all.entry(object.to_owned()).or_default();
         assert!(ids.insert(text("id").to_owned()), "two findings are called {}", text("id"));
     }

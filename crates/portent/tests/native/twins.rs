@@ -176,7 +176,7 @@ fn strange_names(json: &Value, file: &str) -> Verdict {
 
 /// Whether a name is none of the source: an address, a place on some stack, bytes of a module.
 fn is_nameless(object: &str) -> bool {
-    ["0x", "stack(", "heap(", ".so.", "temporary"].iter().any(|sign| object.contains(sign))
+    ["0x", "stack(", "heap(", ".so.", "a local of", "the stack of"].iter().any(|sign| object.contains(sign))
 }
 
 fn first_finding(json: &Value) -> Option<&Value> {
