@@ -1,4 +1,5 @@
 // Leaves a daemon with two threads that never ends.
+// It is ended, and what it did until then is examined.
 #include <pthread.h>
 #include <unistd.h>
 
