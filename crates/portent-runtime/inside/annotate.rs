@@ -18,7 +18,8 @@ use crate::state::{self, Thread};
 use crate::{access, annotated, record, sched};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn order(op: u16, at: usize, pc: usize) {
+/// An event that declares order.
+pub fn order(op: u16, at: usize, pc: usize) {
     if let Some(me) = state::enter() {
         if me.ignores_order == 0 && me.quiet == 0 {
             sched::before(me, state::plain(op, at, pc));

@@ -67,6 +67,7 @@ mod marks;
 mod mutex;
 mod objects;
 mod once;
+mod openmp;
 mod outside;
 mod process;
 mod quarantine;

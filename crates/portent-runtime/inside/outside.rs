@@ -82,9 +82,13 @@ fn leads_elsewhere(fd: usize) -> bool {
         // Whoever sends to it without a connection.
         return address(sys::SYS_GETSOCKNAME, fd).is_some();
     };
+    let Some((own, length)) = address(sys::SYS_GETSOCKNAME, fd) else { return true };
+    let same = |call: i64, other: usize, wanted: &[u8; 32], count: usize| {
+        address(call, other).is_some_and(|(found, length)| length == count && found[..count] == wanted[..count])
+    };
+    // Both ways: a socket that only listens there is not what it is connected to.
     let is_peer = |other: usize| {
-        address(sys::SYS_GETSOCKNAME, other)
-            .is_some_and(|(own, length)| length == count && own[..count] == peer[..count])
+        same(sys::SYS_GETSOCKNAME, other, &peer, count) && same(sys::SYS_GETPEERNAME, other, &own, length)
     };
     !(0..DESCRIPTORS).any(is_peer)
 }

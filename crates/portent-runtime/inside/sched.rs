@@ -282,6 +282,14 @@ pub fn go_away(me: &mut Thread, pc: usize) {
     }
 }
 
+/// The thread goes into code of a library that may wait, and call the runtime while it does: others run meanwhile, and it waits for
+/// its turn when it next comes here.
+pub fn let_go(me: &mut Thread) {
+    go_away(me, 0);
+    me.in_call = false;
+    me.unread.size = UnreadWrite::TOKEN_LOST;
+}
+
 /// Back from it: waits for the token.
 pub fn come_back(me: &mut Thread) {
     me.in_call = false;

@@ -91,6 +91,8 @@ pub struct Thread {
     /// 1 inside the runtime: whatever calls it then (a signal handler, the C library) is passed straight on.
     pub inside: u32,
     pub id: u32,
+    /// It begins a parallel region of OpenMP: threads that it makes are of the team, and wait in its library.
+    pub starts_team: bool,
     /// Events executed.
     pub events: u64,
     /// When `events` reaches this, the scheduler is asked: `until`, or earlier if the plan has a signal for it.

@@ -13,14 +13,14 @@ use crate::{access, record};
 /// The kernel's `struct iovec`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Part {
+pub struct Part {
     start: usize,
     length: usize,
 }
 
 /// The kernel's `struct msghdr`, as far as it is read.
 #[repr(C)]
-struct Message {
+pub struct Message {
     name: usize,
     name_length: usize,
     parts: *const Part,

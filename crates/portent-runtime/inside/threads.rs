@@ -79,6 +79,10 @@ extern "C" fn begin(me: &'static mut Thread) -> Start {
     record::numbers(note::THREAD, &told);
     arm();
     me.publish();
+    // SAFETY: threads of the table live for ever.
+    if unsafe { (*thread(me.parent)).starts_team } {
+        sched::let_go(me);
+    }
     state::leave(me);
     Start { routine: me.routine, argument: me.argument }
 }
@@ -208,6 +212,9 @@ pub unsafe extern "C-unwind" fn create(
         record::valued(me, op::FORK, 0, u64::from(id), pc);
         // Its place in the family, also if it never gets to run; what belongs to its stack follows when it does.
         record::numbers(note::THREAD, &[u64::from(id), u64::from(me.id), u64::from(child.child_number), 0, 0, 0]);
+    }
+    if me.starts_team {
+        sched::let_go(me);
     }
     state::leave(me);
     result

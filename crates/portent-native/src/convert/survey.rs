@@ -119,8 +119,8 @@ pub struct Diverged {
 }
 
 /// What the runtime does not understand of the libraries that compilers of OpenMP use.
-const OPENMP: &str = "OpenMP: barriers, critical sections and tasks are not understood; races between threads of a team may \
-    be false, and every parallel region takes long";
+const OPENMP: &str = "OpenMP of clang: barriers, critical sections and tasks are not understood; races between threads of a team \
+    may be false, and every parallel region takes long";
 
 impl Survey {
     /// What could not be seen or understood, in sentences, each once.
@@ -145,7 +145,7 @@ impl Survey {
 
     /// Says what follows from what was loaded.
     fn look_at_modules(&mut self) {
-        const LIBRARIES: [&str; 3] = ["libgomp.so", "libomp.so", "libiomp5.so"];
+        const LIBRARIES: [&str; 2] = ["libomp.so", "libiomp5.so"];
         let is_openmp = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
             LIBRARIES.iter().any(|library| name.starts_with(library))

@@ -164,6 +164,25 @@ impl Member {
     }
 }
 
+/// Where it is noted which processes had to be ended, among their recordings.
+const ENDED: &str = "ended";
+
+/// Notes processes that were still there after the program that started them, and had to be ended.
+pub(super) fn note_ended(directory: &Path, processes: &[u64]) -> std::io::Result<()> {
+    if processes.is_empty() {
+        return Ok(());
+    }
+    let mut text = std::fs::read_to_string(directory.join(ENDED)).unwrap_or_default();
+    processes.iter().for_each(|process| text.push_str(&format!("{process}\n")));
+    std::fs::write(directory.join(ENDED), text)
+}
+
+/// Whether a process never ended by itself, as daemons do not: it was still there after the program that started it.
+pub fn was_ended(directory: &Path, process: u64) -> bool {
+    let text = std::fs::read_to_string(directory.join(ENDED)).unwrap_or_default();
+    text.lines().any(|line| line.parse() == Ok(process))
+}
+
 /// The processes of a session that are still there.
 fn alive(session: &Path) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };

@@ -87,6 +87,9 @@ impl Ended {
 
 pub(super) const SESSION: &str = "PORTENT_SESSION";
 pub(super) const LIBRARIES: &str = "LD_LIBRARY_PATH";
+/// How threads of OpenMP's libraries wait for each other. One that spins keeps the others from running, as one thread runs at a
+/// time; one that sleeps is noticed.
+const WAITING: &str = "OMP_WAIT_POLICY";
 /// Paths that a session adds to the environment are made this long, if they are shorter.
 const SESSION_LENGTH: usize = 96;
 pub(super) const LIBRARY_LENGTH: usize = 160;
@@ -137,6 +140,9 @@ impl Invocation {
             search.push(before);
         }
         command.env(LIBRARIES, search).env(SESSION, stretched(session, SESSION_LENGTH));
+        if !self.environment.iter().any(|(name, _)| name == WAITING) {
+            command.env(WAITING, "passive");
+        }
         if let Some(input) = &self.input {
             let file = File::open(input).map_err(|error| io(error, input))?;
             command.stdin(Stdio::from(file));
@@ -208,8 +214,10 @@ pub fn run(
         let stopped = others(left.min(Duration::from_secs(100 * 365 * 24 * 3600)));
         let timed_out = timed_out || !stopped.is_empty();
         (stopped, timed_out)
-    } else if processes.is_some() {
-        (others(GRACE), timed_out)
+    } else if let Some(processes) = processes {
+        let stopped = others(GRACE);
+        family::note_ended(processes, &stopped).map_err(|error| io(error, processes))?;
+        (stopped, timed_out)
     } else if LogFile::open(&session.log())?.header().children > 0 {
         (others(SHORT_GRACE), timed_out)
     } else {

@@ -43,7 +43,6 @@ pub(crate) struct Tree {
 struct Driven {
     end: End,
     timed_out: bool,
-    stopped: Vec<u64>,
 }
 
 impl Tree {
@@ -65,7 +64,7 @@ impl Tree {
         if family::members(self.path())?.is_empty() {
             return Err(examine::not_instrumented(&program.invocation.program, program.nature).into());
         }
-        let driven = Driven { end: ended.end(), timed_out: ended.timed_out, stopped: ended.stopped.clone() };
+        let driven = Driven { end: ended.end(), timed_out: ended.timed_out };
         *lock(&self.driven) = Some(driven);
         Ok(())
     }
@@ -255,9 +254,8 @@ impl Checking<'_> {
 
     /// Why a process cannot be run on its own, if that is known beforehand.
     fn hindrance(&self, subject: &Subject<'_>) -> Option<String> {
-        let driven = lock(&self.tree.driven);
-        let stopped = driven.as_ref().is_some_and(|driven| driven.stopped.contains(&subject.member.id.0));
-        stopped.then(|| "it still ran when that had ended, as daemons do, and was ended then".to_owned())
+        let ended = family::was_ended(self.tree.path(), subject.member.id.0);
+        ended.then(|| "it still ran when that had ended, as daemons do, and was ended then".to_owned())
     }
 }
 

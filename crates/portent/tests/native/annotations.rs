@@ -154,7 +154,8 @@ fn every_function_of_the_sanitizers_interface_is_there() {
     let wanted = |name: &&String| {
         let interface = ["Annotate", "WTFAnnotate", "__tsan_", "__sanitizer_", "RunningOnValgrind", "ValgrindSlowdown"];
         // What programs may define.
-        let defined_by_programs = ["__sanitizer_weak_hook", "__tsan_default_", "__tsan_on_report"];
+        let defined_by_programs =
+            ["__sanitizer_weak_hook", "__tsan_default_", "__tsan_on_report", "__tsan_test_only_on"];
         let others =
             ["__tsan_symbolize_external", "__sanitizer_free_hook", "__sanitizer_malloc_hook", "__sanitizer_on_print"];
         interface.iter().any(|prefix| name.starts_with(prefix))

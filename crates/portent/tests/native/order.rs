@@ -119,7 +119,7 @@ fn a_sleep_and_a_time_out_may_be_over_before_the_others_are_done() {
 }
 
 #[test]
-fn openmp_is_said_not_to_be_understood() {
+fn what_orders_the_threads_of_an_openmp_team_is_understood() {
     if left_out("OpenMP") {
         return;
     }
@@ -128,7 +128,10 @@ fn openmp_is_said_not_to_be_understood() {
         Err(why) => return skipped("OpenMP", &why),
     };
     let scratch = Scratch::new();
-    let finished = portent(&["record"], &built.binary, &[], &scratch);
-    assert!(finished.exited_with(0) && finished.out() == "4950\n", "{}", finished.describe());
-    assert_eq!(finished.stderr.matches("warning: OpenMP: ").count(), 1, "{}", finished.describe());
+    for way in ["regions", "barriers", "locks"] {
+        let finished = portent(&["check", "--kind", "race,deadlock"], &built.binary, &[way], &scratch);
+        assert!(finished.exited_with(0) && !finished.out().contains("data race"), "{way}\n{}", finished.describe());
+    }
+    let racy = portent(&["check", "--kind", "race"], &built.binary, &["racy"], &scratch);
+    assert!(racy.exited_with(1) && racy.out().contains("data race on sum"), "{}", racy.describe());
 }

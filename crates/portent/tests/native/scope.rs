@@ -55,13 +55,13 @@ fn what_comes_from_outside_is_said_with_its_line() {
     assert!(inside.exited_with(0) && !inside.out().contains("network"), "{}", inside.describe());
 }
 
-/// A lost update that a replay showed is told with the values of that replay, not with those of the recorded run.
+/// What a replay showed is told with the values of that replay, not with those of the recorded run.
 #[test]
 fn what_was_replayed_is_told_with_the_values_that_it_had() {
     if left_out("values of a replay") {
         return;
     }
-    let found = check("bug_lost_update.c", &[], &[]);
+    let found = check("special/gives_way.cpp", &["--kind", "atomicity"], &["awake"]);
     let text = found.out();
     let seen = text.split("seen as").nth(1).unwrap_or_else(|| panic!("{}", found.describe()));
     let written = |text: &str| -> Vec<String> {

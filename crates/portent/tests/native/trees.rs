@@ -47,6 +47,8 @@ fn three_cases(finished: &Finished, scratch: &Scratch) {
     let suites = scratch.read("found.xml");
     assert!(suites.contains("<testsuite name=\"cases --filter=racy\" tests="), "{suites}");
     assert!(suites.contains("<testcase classname=\"cases --filter=locked\" name=\"no failure found\"/>"), "{suites}");
+    let page = scratch.read("found.html");
+    assert!(page.contains(r#""processes":["cases --filter=racy"]"#), "the page names the process of the race");
     let sarif = json(scratch, "found.sarif");
     let results = sarif["runs"][0]["results"].as_array().unwrap();
     assert!(results.iter().any(|one| one["properties"]["processes"] == race["processes"]), "{sarif}");
@@ -57,7 +59,8 @@ fn three_cases(finished: &Finished, scratch: &Scratch) {
     assert!(replayed.code() == Some(1) && replayed.out().contains("shown in 1 of 1"), "{}", replayed.describe());
 }
 
-const REPORTS: [&str; 6] = ["--json", "found.json", "--junit", "found.xml", "--sarif", "found.sarif"];
+const REPORTS: [&str; 8] =
+    ["--json", "found.json", "--junit", "found.xml", "--sarif", "found.sarif", "--html", "found.html"];
 
 fn check_driver(scratch: &Scratch, driver: &[&str]) -> Finished {
     portent(scratch, &[&["check"][..], &REPORTS, &["--"], driver].concat())
@@ -301,4 +304,20 @@ fn code_without_instrumentation_is_told() {
     let finished = portent(&scratch, &["check", "--", "./mixed"]);
     assert!(finished.out().contains("plain.c was compiled without instrumentation"), "{}", finished.describe());
     assert!(!finished.out().contains("main.c was"), "{}", finished.describe());
+}
+
+#[test]
+fn a_daemon_that_never_ends_is_ended_soon_and_what_it_did_until_then_is_examined() {
+    if left_out("an endless daemon") {
+        return;
+    }
+    let scratch = with("daemon");
+    // Nothing runs into this.
+    let finished = portent(&scratch, &["check", "--timeout", "500", "--", "./daemon"]);
+    assert!(finished.exited_with(0), "{}", finished.describe());
+    assert!(finished.out().contains("as daemons do, and was ended then"), "{}", finished.describe());
+    let program = scratch.path("daemon").canonicalize().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let left = processes.filter(|one| std::fs::read_link(one.path().join("exe")).is_ok_and(|exe| exe == program));
+    assert_eq!(left.count(), 0, "nothing is left behind");
 }
