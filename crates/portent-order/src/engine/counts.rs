@@ -9,6 +9,7 @@ use super::saturate::{Cycle, Saturation};
 use super::target::Target;
 use super::window::{Act, Window};
 use crate::semaphores::Share;
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
 /// What one chain does to a semaphore.
@@ -38,10 +39,10 @@ pub(crate) struct Counter {
 /// What an event needs of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// A wait: that it is above zero.
-    Some,
-    /// A failed try: that it is zero.
-    None,
+    /// That of a wait.
+    AboveZero,
+    /// That of a failed try.
+    Zero,
 }
 
 impl Act {
@@ -49,8 +50,8 @@ impl Act {
     #[inline]
     pub(crate) fn needs_count(self) -> Option<(Semaphore, Need)> {
         match self {
-            Act::Wait(s) => Some((s, Need::Some)),
-            Act::Empty(s) => Some((s, Need::None)),
+            Act::Wait(s) => Some((s, Need::AboveZero)),
+            Act::Empty(s) => Some((s, Need::Zero)),
             _ => None,
         }
     }
@@ -60,7 +61,7 @@ impl Need {
     /// Whether a count is what is needed.
     #[inline]
     pub(crate) fn is_met(self, count: i64) -> bool {
-        (count > 0) == (self == Need::Some)
+        (count > 0) == (self == Need::AboveZero)
     }
 }
 
@@ -72,8 +73,8 @@ impl Uses {
     /// The share, such that more of it is better.
     fn towards(&self, need: Need) -> &Share {
         match need {
-            Need::Some => &self.share,
-            Need::None => &self.turned,
+            Need::AboveZero => &self.share,
+            Need::Zero => &self.turned,
         }
     }
 }
@@ -82,7 +83,7 @@ impl Counter {
     /// From the operations of a semaphore, in observed order.
     fn new(w: &Window<'_>, base: i64, nodes: &[Node]) -> Self {
         let mut counter = Counter { base, ..Counter::default() };
-        let mut posts = std::collections::VecDeque::new();
+        let mut posts = VecDeque::new();
         let mut left = base;
         for &node in nodes {
             match w.act[node] {
@@ -113,8 +114,8 @@ impl Counter {
         counter
     }
 
-    /// Orders one of which must hold for a count to be another than with the chains at these positions, up for [`Need::Some`],
-    /// down for [`Need::None`]; as seen by an event (or the cut) that comes just then, in a chain of its own.
+    /// Orders one of which must hold for a count to be another than with the chains at these positions, up for [`Need::AboveZero`],
+    /// down for [`Need::Zero`]; as seen by an event (or the cut) that comes just then, in a chain of its own.
     pub(crate) fn elsewhere(
         &self,
         w: &Window<'_>,
@@ -191,8 +192,8 @@ impl Counter {
         let mine = self.uses.iter().find(|uses| uses.chain == own);
         let mine = mine.map_or(0, |uses| uses.towards(need).at(uses.done(w, w.place[node])));
         let (base, needed) = match need {
-            Need::Some => (self.base, 1),
-            Need::None => (-self.base, 0),
+            Need::AboveZero => (self.base, 1),
+            Need::Zero => (-self.base, 0),
         };
         let best: i64 = others().map(|uses| uses.towards(need).most(&ranges(uses))).sum();
         let slack = base.saturating_add(mine + best - needed);

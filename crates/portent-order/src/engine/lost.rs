@@ -202,8 +202,8 @@ impl Search<'_, '_> {
                     if met {
                         // The count would have to be another where the order stops.
                         let other = match need {
-                            Need::Some => Need::None,
-                            Need::None => Need::Some,
+                            Need::AboveZero => Need::Zero,
+                            Need::Zero => Need::AboveZero,
                         };
                         let positions = self.theory.simulator().positions();
                         orders.extend(w.counters[semaphore].elsewhere(w, other, positions, chain, z));

@@ -2,6 +2,7 @@
 
 use portent_order::{Checker, Goal, Kind, Model, Schedule, brute};
 use portent_predict::sync_preserving::{Sweep, Wanted, sweep};
+use portent_testing::traces::with_places;
 use portent_trace::generate::{TinyShape, tiny_std};
 use portent_trace::{EventId, Mode, Op, SemId, Trace};
 use std::collections::{BTreeSet, HashSet};
@@ -167,13 +168,7 @@ fn name(trace: &Trace, goal: &Goal) -> (bool, Vec<u32>) {
 
 /// The same trace with so few source locations that each has many events.
 fn with_few_locations(std: &str, seed: u64) -> String {
-    let lines = std.lines().enumerate().map(|(i, line)| {
-        let mut fields = line.split('|');
-        let (thread, op) = (fields.next().unwrap_or(""), fields.next().unwrap_or(""));
-        let spread = (i as u64).wrapping_mul(seed | 1).wrapping_add(seed >> 3) % 3;
-        format!("{thread}|{op}|{spread}\n")
-    });
-    lines.collect()
+    with_places(std, |i, _| ((i as u64).wrapping_mul(seed | 1).wrapping_add(seed >> 3) % 3).to_string())
 }
 
 #[derive(Debug, Default)]
