@@ -318,7 +318,12 @@ impl Search<'_, '_, '_> {
             position[thread] += 1;
         }
         turns.push(goal.thread);
-        Plan { like: Some(self.visited[goal.run].made), schedule, turns, seed: self.options.seed.wrapping_add(self.explored.runs as u64) }
+        Plan {
+            like: Some(self.visited[goal.run].made),
+            schedule,
+            turns,
+            seed: self.options.seed.wrapping_add(self.explored.runs as u64),
+        }
     }
 }
 
