@@ -11,7 +11,8 @@ use crate::outcome;
 use crate::program::{Plan, Policy};
 use crate::run::Run;
 use crate::schedule::Schedule;
-use portent_search::{End, History, Incomplete, Observes, Operation, Seen, Step, Writes};
+use portent_order::engine::Effort;
+use portent_search::{End, History, Incomplete, Observes, Operation, Seen, Step, Writes, stuck_cuts};
 use portent_trace::{
     EventId, FunctionBlocks, InputEvent, InputOp, LocId, ObjectClass, Op, ReadOrder, SYSTEM_CALLS, ThreadId, Trace,
 };
@@ -24,7 +25,13 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Runs with more events are not searched through.
-const MOST_EVENTS: usize = 3_000;
+const MOST_EVENTS: usize = 1_000;
+/// Questions that are kept, at most.
+const MOST_GOALS: usize = 200_000;
+/// Combinations of places at which threads can wait that are looked at in a run, at most.
+const MOST_COMBINATIONS: usize = 20_000;
+/// States in which nobody can go on that are run, at most.
+const MOST_STUCK: usize = 16;
 /// Of the time that is left, the search takes one part of so many.
 const SHARE: u32 = 8;
 
@@ -62,14 +69,38 @@ impl Explorer<'_> {
         }
         let options = portent_search::Options {
             deadline: Some(Instant::now() + self.left() / SHARE),
-            runs: 1 + self.options.neighbours * Options::TRIES,
+            runs: 2 + self.options.neighbours * Options::TRIES,
+            first_twice: true,
+            goals: MOST_GOALS,
             ..portent_search::Options::default()
         };
         let interrupt = self.interrupt;
         let mut subject = Recorded { explorer: self, first, made: Vec::new(), numbers: FxHashMap::default() };
-        let go_on = |is_over: bool| if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        let explored =
-            portent_search::explore(&mut subject, &options, &mut |_| go_on(interrupt.load(Ordering::Relaxed)))?;
+        // States in which nobody can go on are no behaviours of their own where a run goes on beyond them: each is run, too.
+        let mut stuck = Vec::new();
+        let mut all_stuck = true;
+        let mut watch = |visit: portent_search::Visit<'_, '_, '_>| {
+            let effort = Effort { deadline: options.deadline, ..Effort::default() };
+            match stuck_cuts(visit.run, visit.engine, MOST_COMBINATIONS, effort) {
+                Some(cuts) => {
+                    stuck.extend(cuts.into_iter().filter(|(cut, _)| !ends_at(visit.run, cut)).map(|(_, schedule)| {
+                        let turns = visit.run.turns(&schedule);
+                        portent_search::Plan { like: Some(visit.made), schedule, turns, seed: 0 }
+                    }))
+                }
+                None => all_stuck = false,
+            }
+            if interrupt.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let mut explored = portent_search::explore(&mut subject, &options, &mut watch)?;
+        if !all_stuck || stuck.len() > MOST_STUCK {
+            explored
+                .incomplete
+                .insert(Incomplete::Inexact("states in which nobody can go on were not all looked for".into()));
+        }
+        for plan in stuck.iter().take(MOST_STUCK) {
+            portent_search::Subject::run(&mut subject, plan)?;
+        }
         let left = |why: &Incomplete| match why {
             Incomplete::Budget(left) => *left as u64,
             _ => 0,
@@ -81,6 +112,12 @@ impl Explorer<'_> {
         });
         Ok(())
     }
+}
+
+/// Whether a run ends with a cut.
+fn ends_at(run: &portent_search::Run, cut: &[usize]) -> bool {
+    let steps = |history: &Option<History>| history.as_ref().map_or(0, |history| history.steps.len());
+    run.threads.iter().zip(cut).all(|(history, &at)| steps(history) == at)
 }
 
 /// Why nothing is proven, in words.
