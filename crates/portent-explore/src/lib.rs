@@ -24,7 +24,9 @@ mod said;
 mod schedule;
 
 pub use error::Error;
-pub use explore::{Answer, Event, Examined, Exploration, Observer, Options, Replayed, RunId, Stop, explore};
+pub use explore::{
+    Answer, Behaviours, Event, Examined, Exploration, Observer, Options, Replayed, RunId, Stop, explore,
+};
 pub use failure::Failed;
 pub use outcome::{
     AtGoal, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Stuck, Thrown, WhyNotFollowed,

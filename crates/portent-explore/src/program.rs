@@ -40,6 +40,11 @@ pub trait Program {
         Ok(())
     }
 
+    /// What a run did that its events do not show to be a choice: why other runs may do what nobody can predict from them, in words.
+    fn unexplored(&self, _run: &Run) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Variables that properties may name before a run touches them: their names, and where each is declared.
     fn declarations(&self) -> BTreeMap<String, String> {
         BTreeMap::new()

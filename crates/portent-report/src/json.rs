@@ -74,6 +74,8 @@ struct ExploredJson<'a> {
     complete: bool,
     left: u64,
     assumptions: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    unproven: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -308,6 +310,7 @@ fn explored(explored: &Explored) -> ExploredJson<'_> {
         complete: explored.complete,
         left: explored.left,
         assumptions: &explored.assumptions,
+        unproven: &explored.unproven,
     }
 }
 

@@ -59,6 +59,8 @@ pub struct Explored {
     pub left: u64,
     /// What completeness rests on.
     pub assumptions: Vec<String>,
+    /// Why it is not known whether these are all, where that was looked for.
+    pub unproven: Vec<String>,
 }
 
 /// A process that was checked, where there are several.

@@ -48,14 +48,7 @@ impl Histories {
     /// Adds a run: the nodes of each thread, from the root to its end; `None` if a run has all of it already. Nothing is added
     /// if a thread is not deterministic.
     pub(crate) fn add(&mut self, run: &Run) -> Result<Option<Vec<Vec<Node>>>, NotDeterministic> {
-        let mut ends = Vec::new();
-        for (thread, history) in run.threads.iter().enumerate() {
-            if let Some(history) = history {
-                ends.push(self.fits(thread, history)?);
-            }
-        }
-        let ends: Option<Vec<Node>> = ends.into_iter().collect();
-        if ends.is_some_and(|ends| self.some_run_has(&ends)) {
+        if self.is_known(run)? {
             return Ok(None);
         }
         let number = self.runs;
@@ -65,6 +58,18 @@ impl Histories {
             None => vec![self.root(thread)],
         });
         Ok(Some(paths.collect()))
+    }
+
+    /// Whether some run has all that a run has.
+    pub(crate) fn is_known(&self, run: &Run) -> Result<bool, NotDeterministic> {
+        let mut ends = Vec::new();
+        for (thread, history) in run.threads.iter().enumerate() {
+            if let Some(history) = history {
+                ends.push(self.fits(thread, history)?);
+            }
+        }
+        let ends: Option<Vec<Node>> = ends.into_iter().collect();
+        Ok(ends.is_some_and(|ends| self.some_run_has(&ends)))
     }
 
     /// Whether some run passes through all of these.

@@ -14,7 +14,6 @@ use crate::written::Written;
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{At, Divergence, Model, Outcome, Schedule, Unknown, Verdict, Writer};
 use portent_trace::EventId;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -24,17 +23,28 @@ use std::time::Instant;
 pub struct Options {
     /// Runs at most.
     pub runs: usize,
+    /// Goals that are kept at a time, at most.
+    pub goals: usize,
     /// When to stop.
     pub deadline: Option<Instant>,
     /// Effort for one question, in conflicts.
     pub effort: u64,
     /// What chance starts from.
     pub seed: u64,
+    /// Whether the first run is made twice, to see whether it does the same: not every program is asked for a second run.
+    pub first_twice: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { runs: usize::MAX, deadline: None, effort: Effort::default().conflicts, seed: 1 }
+        Options {
+            runs: usize::MAX,
+            goals: 1 << 20,
+            deadline: None,
+            effort: Effort::default().conflicts,
+            seed: 1,
+            first_twice: false,
+        }
     }
 }
 
@@ -79,8 +89,8 @@ impl Explored {
 
 /// A run that showed a behaviour that none before it showed.
 pub struct Visit<'a, 'v, 't> {
-    /// Its number, from 0.
-    pub number: usize,
+    /// Its number among all runs that were made, from 0.
+    pub made: usize,
     /// The run.
     pub run: &'t Run,
     /// An engine for its trace, in `values`.
@@ -105,6 +115,7 @@ pub fn explore<S: Subject>(
         visited: Vec::new(),
         known: Histories::default(),
         goals: Goals::default(),
+        dropped: 0,
         explored: Explored::default(),
     };
     search.explore(subject, watch)?;
@@ -127,6 +138,8 @@ struct Search<'o, 'v, 't> {
     visited: Vec<Visited<'v, 't>>,
     known: Histories,
     goals: Goals,
+    /// Goals that there was no room for.
+    dropped: usize,
     explored: Explored,
 }
 
@@ -140,8 +153,11 @@ impl Search<'_, '_, '_> {
         let run = subject.run(&first)?;
         self.explored.runs = 1;
         let mut flow = self.visit(run, watch);
+        if self.options.first_twice {
+            self.repeat_first(subject)?;
+        }
         while flow.is_continue() {
-            let Some(goal) = self.next_goal() else { return Ok(()) };
+            let Some(goal) = self.next_goal() else { break };
             let is_late = self.options.deadline.is_some_and(|end| Instant::now() > end);
             if self.explored.runs >= self.options.runs || is_late {
                 self.push(goal);
@@ -161,10 +177,32 @@ impl Search<'_, '_, '_> {
                 self.explored.incomplete.insert(Incomplete::NotFollowed);
             }
         }
-        let left = self.goals.len();
-        if left > 0 || flow.is_break() {
+        self.end(flow.is_break());
+        Ok(())
+    }
+
+    /// Says what is left.
+    fn end(&mut self, stopped: bool) {
+        let left = self.goals.len() + self.dropped;
+        if left > 0 || stopped {
             self.explored.incomplete.insert(Incomplete::Budget(left));
         }
+    }
+
+    /// Makes the first run again, which should show nothing new.
+    fn repeat_first<S: Subject>(&mut self, subject: &mut S) -> Result<(), S::Error> {
+        let Some(first) = self.visited.first().map(|first| first.run) else { return Ok(()) };
+        let schedule: Schedule = first.trace.events().map(|event| event.thread).collect();
+        let turns = first.turns(&schedule);
+        let run = subject.run(&Plan { like: Some(0), schedule, turns, seed: self.options.seed })?;
+        self.explored.runs += 1;
+        let why = match self.known.is_known(&run) {
+            Ok(true) if run.followed => return Ok(()),
+            Ok(true) => Incomplete::NotFollowed,
+            Ok(false) => Incomplete::NotDeterministic(0),
+            Err(not) => Incomplete::NotDeterministic(not.thread),
+        };
+        self.explored.incomplete.insert(why);
         Ok(())
     }
 
@@ -207,7 +245,7 @@ impl Search<'_, '_, '_> {
         let steps = run.threads.iter().flatten().flat_map(|history| &history.steps);
         self.goals.note(steps.map(|step| (step.operation, step.seen)));
         self.pose(number);
-        watch(Visit { number, run, engine: &mut self.visited[number].engine })
+        watch(Visit { made, run, engine: &mut self.visited[number].engine })
     }
 
     /// Poses every goal of a run.
@@ -249,6 +287,10 @@ impl Search<'_, '_, '_> {
     }
 
     fn push(&mut self, goal: Goal) {
+        if self.goals.len() >= self.options.goals {
+            self.dropped += 1;
+            return;
+        }
         let (operation, node) = about(&self.visited, goal);
         self.goals.push(goal, operation, node, &self.known);
     }
@@ -302,23 +344,14 @@ impl Search<'_, '_, '_> {
 
     /// The plan that leads to a goal.
     fn plan(&self, goal: Goal, schedule: Schedule) -> Plan {
-        let run = self.visited[goal.run].run;
-        let mut number: FxHashMap<EventId, usize> = FxHashMap::default();
-        for (thread, history) in run.threads.iter().enumerate() {
-            number.extend(history.iter().flat_map(|history| &history.steps).map(|step| (step.event, thread)));
-        }
-        let mut program: Vec<Vec<EventId>> = vec![Vec::new(); run.trace.threads()];
-        for event in run.trace.events() {
-            program[event.thread.index()].push(event.id);
-        }
-        let mut position = vec![0; program.len()];
-        let mut turns = Vec::new();
-        for thread in schedule.steps().map(|thread| thread.index()) {
-            turns.extend(program[thread].get(position[thread]).and_then(|event| number.get(event)).copied());
-            position[thread] += 1;
-        }
+        let mut turns = self.visited[goal.run].run.turns(&schedule);
         turns.push(goal.thread);
-        Plan { like: Some(self.visited[goal.run].made), schedule, turns, seed: self.options.seed.wrapping_add(self.explored.runs as u64) }
+        Plan {
+            like: Some(self.visited[goal.run].made),
+            schedule,
+            turns,
+            seed: self.options.seed.wrapping_add(self.explored.runs as u64),
+        }
     }
 }
 

@@ -6,9 +6,9 @@
 
 use crate::subject::{End, Observes, Run};
 use portent_order::engine::{Effort, Engine};
-use portent_order::{At, Divergence, Outcome, Verdict};
+use portent_order::{At, Divergence, Outcome, Schedule, Verdict};
 use portent_trace::{EventId, LockId, Mode, Op, ThreadId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A place at which a thread can stay for ever.
 #[derive(Clone)]
@@ -34,9 +34,14 @@ enum Waits {
     No,
 }
 
-/// The cuts, as numbers of operations by thread, of all reorderings of a run that are stuck, though some thread still waits. `None`
-/// if there are more than `most` combinations to look at, or the engine did not decide one.
-pub fn stuck_cuts(run: &Run, engine: &mut Engine<'_, '_>, most: usize, effort: Effort) -> Option<BTreeSet<Vec<usize>>> {
+/// The cuts, as numbers of operations by thread, of all reorderings of a run that are stuck, though some thread still waits, and how
+/// to get there. `None` if there are more than `most` combinations to look at, or the engine did not decide one.
+pub fn stuck_cuts(
+    run: &Run,
+    engine: &mut Engine<'_, '_>,
+    most: usize,
+    effort: Effort,
+) -> Option<BTreeMap<Vec<usize>, Schedule>> {
     let mut points: Vec<Vec<Point>> =
         (0..run.trace.threads()).map(|thread| points(run, ThreadId::new(thread))).collect();
     let combinations = points.iter().try_fold(1usize, |all, points| all.checked_mul(points.len().max(1)))?;
@@ -45,13 +50,13 @@ pub fn stuck_cuts(run: &Run, engine: &mut Engine<'_, '_>, most: usize, effort: E
     }
     // The end first: what comes later can then be looked at with the fewest left.
     points.iter_mut().for_each(|points| points.reverse());
-    let mut stuck = BTreeSet::new();
+    let mut stuck = BTreeMap::new();
     let mut chosen = vec![0; points.len()];
     loop {
         let state: Vec<&Point> = points.iter().zip(&chosen).map(|(points, &at)| &points[at]).collect();
         if is_stuck(run, &state) {
             match reaches(run, engine, &state, effort) {
-                Verdict::Feasible(_) => drop(stuck.insert(cut(run, &state))),
+                Verdict::Feasible(schedule) => drop(stuck.insert(cut(run, &state), schedule)),
                 Verdict::Infeasible => {}
                 Verdict::Unknown(_) => return None,
             }

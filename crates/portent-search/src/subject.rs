@@ -2,6 +2,7 @@
 
 use portent_order::Schedule;
 use portent_trace::{EventId, Op, ThreadId, Trace};
+use rustc_hash::FxHashMap;
 
 /// A program that can be run under a plan, wherever its runs come from.
 ///
@@ -139,4 +140,25 @@ pub struct Run {
     pub followed: bool,
     /// Why what else could happen is not known exactly: operations of the run that the engine keeps as they were observed.
     pub inexact: Vec<String>,
+}
+
+impl Run {
+    /// A schedule of its trace in whole operations: the numbers of threads, each of which executes its next operation.
+    pub fn turns(&self, schedule: &Schedule) -> Vec<usize> {
+        let mut number: FxHashMap<EventId, usize> = FxHashMap::default();
+        for (thread, history) in self.threads.iter().enumerate() {
+            number.extend(history.iter().flat_map(|history| &history.steps).map(|step| (step.event, thread)));
+        }
+        let mut program: Vec<Vec<EventId>> = vec![Vec::new(); self.trace.threads()];
+        for event in self.trace.events() {
+            program[event.thread.index()].push(event.id);
+        }
+        let mut position = vec![0; program.len()];
+        let mut turns = Vec::new();
+        for thread in schedule.steps().map(|thread| thread.index()) {
+            turns.extend(program[thread].get(position[thread]).and_then(|event| number.get(event)).copied());
+            position[thread] += 1;
+        }
+        turns
+    }
 }

@@ -1,5 +1,6 @@
 //! What the loop tells while it works, and what it returns.
 
+use super::behaviours::Behaviours;
 use crate::error::Error;
 use crate::replay::Replay;
 use crate::run::Run;
@@ -211,6 +212,8 @@ pub struct Exploration {
     pub failures: Vec<Examined>,
     /// How often the program was run.
     pub runs: u64,
+    /// How many behaviours the program has, where that was looked for.
+    pub behaviours: Option<Behaviours>,
     /// Findings that there was no time to replay.
     pub not_replayed: usize,
     /// Why something was left out, if something was.

@@ -13,6 +13,7 @@
 //! Of several models the first is believed. What the others, more optimistic, add is replayed as well, and kept only if a
 //! replay shows it.
 
+mod behaviours;
 mod cases;
 mod confirm;
 mod decisive;
@@ -23,6 +24,7 @@ mod outcomes;
 mod printed;
 mod settle;
 
+pub use behaviours::Behaviours;
 pub use event::{Answer, Event, Examined, Exploration, Observer, Replayed, RunId, Stop};
 
 use crate::error::Error;
@@ -160,6 +162,7 @@ pub fn explore(
         exploration: Exploration::default(),
     };
     explorer.all_rounds()?;
+    explorer.behaviours()?;
     explorer.wander()?;
     explorer.settle()?;
     let Explorer { mut exploration, observer, .. } = explorer;
@@ -265,6 +268,8 @@ impl Explorer<'_> {
         }
         // Neighbours of the recorded runs have been tried.
         beside.retain(|subject| subject.id.round > 1);
+        // Where all behaviours were run, there is nothing else to try.
+        let all = self.exploration.behaviours.as_ref().is_some_and(Behaviours::are_all);
         for number in 1.. {
             if self.tries == 0 || self.out_of_time() {
                 break;
@@ -274,6 +279,8 @@ impl Explorer<'_> {
                 self.examine(&subject, false, Depth::HarmOnly)?;
                 self.outcomes.ask(&subject, &subject.run);
                 beside.push_back(subject);
+            } else if all {
+                break;
             } else if let Some((subject, schedule)) = self.outcomes.next() {
                 self.try_all(&subject, false, vec![(schedule, Policy::Stay, 0)])?;
             } else if let Some(subject) = beside.pop_front() {

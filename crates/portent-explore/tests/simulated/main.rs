@@ -126,6 +126,24 @@ fn a_deadlock_is_found_and_seen() {
 }
 
 #[test]
+fn all_behaviours_are_run_or_it_is_said_why_that_is_not_known() {
+    let behaviours = |program: &str| explored(program, &options(&[BugKind::Race])).behaviours.unwrap();
+    // Either is first, or none sees the other.
+    let lost = behaviours(LOST_UPDATE);
+    assert_eq!((lost.seen, lost.left, lost.are_all()), (3, 0, true), "{lost:?}");
+    // Nobody reads anything, and main waits for both.
+    let order = behaviours(LOCK_ORDER);
+    assert_eq!((order.seen, order.are_all()), (1, true), "{order:?}");
+    let branch = behaviours(BEHIND_A_BRANCH);
+    assert_eq!((branch.seen, branch.are_all()), (2, true), "{branch:?}");
+    // What the flag holds at first, the recorded run does not tell.
+    let handed = behaviours(HANDED_OVER);
+    assert!(!handed.are_all() && handed.unproven[0].contains("holds at first"), "{handed:?}");
+    let moody = behaviours(MOODY);
+    assert!(!moody.are_all() && moody.unproven[0].contains("does not always do the same"), "{moody:?}");
+}
+
+#[test]
 fn a_bug_behind_a_branch_is_reached_in_round_2() {
     let exploration = explored(BEHIND_A_BRANCH, &options(&[BugKind::Race, BugKind::Nondeterminism]));
     let told = told(&exploration);

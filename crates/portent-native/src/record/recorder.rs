@@ -1,6 +1,7 @@
 //! The recorder: a program runs under a plan, and what it did goes to a sink.
 
 use super::recording::Recording;
+use super::scope;
 use crate::Error;
 use crate::convert::survey::{AtGoal, Diverged};
 use crate::convert::{self, Converted, Waiting};
@@ -154,6 +155,10 @@ impl NativeProgram {
 }
 
 impl Program for NativeProgram {
+    fn unexplored(&self, run: &Run) -> Vec<String> {
+        scope::unexplored(run)
+    }
+
     fn run(&self, plan: &Plan<'_>) -> Result<Run, Error> {
         let recorded = self.recorded(plan)?;
         self.start_with(plan, recorded.as_ref(), self.streams(plan, recorded.as_ref()))?.run()

@@ -14,6 +14,8 @@ use portent_trace::is_user_file;
 use std::borrow::Cow;
 use std::path::Path;
 
+/// How the sentence begins that is said of such programs.
+const ONE_THREAD: &str = "only one thread ran";
 /// Names of files that a sentence has room for.
 const NAMED: usize = 3;
 
@@ -22,15 +24,13 @@ pub fn not_covered(run: &Run) -> Vec<String> {
     let Ok(recording) = Recording::parse(&run.recording) else { return Vec::new() };
     let mut holes = Vec::new();
     if recording.family.len() == 1 && recording.events > 0 {
-        holes.push("only one thread ran: there are no other interleavings".to_owned());
+        holes.push(format!("{ONE_THREAD}: there are no other interleavings"));
     }
     let (mut libraries, mut sources) = (Vec::new(), Vec::new());
     for module in &recording.modules {
         let path = Path::new(&module.path);
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let ours = name.starts_with("libportent_runtime") || name.starts_with("libtsan");
-        // The kernel's own has no file.
-        if ours || !is_user_file(&module.path) || module.path.starts_with("/lib") || !path.is_absolute() {
+        if !is_users(path) {
             continue;
         }
         match examine::asks_for_runtime(path) {
@@ -77,6 +77,29 @@ fn outside(recording: &Recording) -> Option<String> {
     let last = parts.pop()?;
     let all = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
     Some(format!("{all}: what the program does when it is told something else was not tried"))
+}
+
+/// Whether a module is the user's own.
+fn is_users(path: &Path) -> bool {
+    let (name, whole) = (path.file_name().unwrap_or_default().to_string_lossy(), path.to_string_lossy());
+    let ours = name.starts_with("libportent_runtime") || name.starts_with("libtsan");
+    // The kernel's own has no file.
+    !ours && is_user_file(&whole) && !whole.starts_with("/lib") && path.is_absolute()
+}
+
+/// What other runs may do that cannot be predicted from this one, beside what its events show, in sentences.
+pub(super) fn unexplored(run: &Run) -> Vec<String> {
+    let Ok(recording) = Recording::parse(&run.recording) else {
+        return vec!["how it was recorded is not known".into()];
+    };
+    let mut why = not_covered(run);
+    why.retain(|hole| !hole.starts_with(ONE_THREAD));
+    let mut modules = recording.modules.iter().map(|module| Path::new(&module.path)).filter(|path| is_users(path));
+    // A try that takes the lock is recorded as what it is: the lock is taken.
+    if modules.any(|path| examine::may_try(path) != Some(false)) {
+        why.push("another outcome of tries to lock, and of waits that time out, is not looked for".into());
+    }
+    why
 }
 
 fn some_of(names: &[String]) -> String {

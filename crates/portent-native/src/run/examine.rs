@@ -127,6 +127,16 @@ pub fn asks_for_runtime(path: &Path) -> Option<bool> {
     Some(file.dynamic_symbols().any(|symbol| symbol.is_undefined() && is_runtime(&symbol)))
 }
 
+/// Whether a program or library calls something that tries to lock, or waits for a while only; `None` for what is neither.
+pub fn may_try(path: &Path) -> Option<bool> {
+    let bytes = std::fs::read(path).ok()?;
+    let file = ElfFile64::<Endianness>::parse(&*bytes).ok()?;
+    const TRIES: [&str; 8] =
+        ["trylock", "tryrdlock", "trywrlock", "trywait", "timed", "clocklock", "clockwait", "clockrd"];
+    let tries = |name: &str| TRIES.iter().any(|part| name.contains(part)) || name.contains("clockwr");
+    Some(file.dynamic_symbols().any(|symbol| symbol.is_undefined() && symbol.name().is_ok_and(tries)))
+}
+
 /// What to tell somebody whose program turned out to be not instrumented.
 pub fn not_instrumented(program: &Path, nature: Nature) -> Error {
     let name = program.display();

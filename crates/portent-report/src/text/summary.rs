@@ -108,20 +108,26 @@ fn last_line(report: &Report) -> String {
 
 /// How much was run.
 fn run(explored: &Explored) -> String {
-    let Explored { runs, behaviours, complete, left, .. } = explored;
+    let Explored { runs, behaviours, complete, .. } = explored;
     let ran = counted(*runs, "run");
     match (complete, behaviours) {
         (true, _) => format!("{ran}, {}: these are all there are.", counted(*behaviours, "behaviour")),
         (false, 0) => format!("{ran}."),
-        (false, _) => format!("{ran}, {}; {}.", counted(*behaviours, "behaviour"), untried(*left)),
+        (false, _) => format!("{ran}, {}; {}.", counted(*behaviours, "behaviour"), untried(explored)),
     }
 }
 
-fn untried(left: u64) -> String {
-    match left {
-        0 => "more may be possible".into(),
-        1 => "at least 1 alternative was not tried".into(),
-        _ => format!("at least {} alternatives were not tried", count(left)),
+/// What is left, or why nobody knows.
+fn untried(explored: &Explored) -> String {
+    match (explored.left, &explored.unproven[..]) {
+        (0, []) => "more may be possible".into(),
+        (0, [why]) => format!("more may be possible: {}", cut(&line(why), 120)),
+        (0, [why, more @ ..]) => {
+            let more = counted(more.len() as u64, "reason");
+            format!("more may be possible: {} ({more} more in --json)", cut(&line(why), 120))
+        }
+        (1, _) => "at least 1 alternative was not tried".into(),
+        (left, _) => format!("at least {} alternatives were not tried", count(left)),
     }
 }
 
@@ -135,9 +141,9 @@ fn worth(report: &Report) -> String {
         Some(Explored { behaviours, complete: true, .. }) => {
             format!("{input} was run; complete: all {} behaviours of this test were run.", count(*behaviours))
         }
-        Some(Explored { runs, behaviours, left, .. }) => {
+        Some(explored @ Explored { runs, behaviours, .. }) => {
             let ran = if *behaviours == 0 { counted(*runs, "run") } else { counted(*behaviours, "behaviour") };
-            format!("{input} was run; not complete: {ran}, {}.", untried(*left))
+            format!("{input} was run; not complete: {ran}, {}.", untried(explored))
         }
         None => {
             let looked = match report.incomplete.is_empty() {

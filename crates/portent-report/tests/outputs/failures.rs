@@ -160,7 +160,7 @@ pub(crate) fn report_on(settings: Settings, findings: Vec<Finding>) -> Report {
         let extras = Extras { round: Some(2), replays: Clone::clone(&replays), ..Extras::default() };
         report.add(trace.clone(), Model::Reads, prediction, &extras);
     }
-    report.explored = Some(Explored { runs: 23, behaviours: 23, complete: true, left: 0, assumptions: Vec::new() });
+    report.explored = Some(Explored { runs: 23, behaviours: 23, complete: true, ..Explored::default() });
     report.seconds = Some(0.94);
     report
 }

@@ -64,7 +64,7 @@ impl Found {
         self.races(run, &ways, engine);
         self.cycles(run, &ways, engine);
         let stuck = stuck_cuts(run, engine, 100_000, Effort::default()).expect("few combinations");
-        for steps in stuck {
+        for steps in stuck.into_keys() {
             self.facts.stuck.insert(steps.iter().enumerate().map(|(thread, &steps)| ways[thread][steps]).collect());
         }
         self.runs.push(cut);

@@ -41,6 +41,13 @@ fn a_budget_leaves_questions() {
 }
 
 #[test]
+fn goals_without_room_prove_nothing() {
+    let program = counters(3);
+    let explored = search(&mut Runner::new(&program, RunOn::Stay), &Options { goals: 2, ..Options::default() });
+    assert!(matches!(explored.incomplete.first(), Some(Incomplete::Budget(left)) if *left > 0), "{explored:?}");
+}
+
+#[test]
 fn a_program_that_changes_between_runs_proves_nothing() {
     let mut noticed = 0;
     for seed in 0..200 {

@@ -16,7 +16,7 @@ use portent_explore::{Exploration, Options, Properties, Stop};
 use portent_native::record::NativeProgram;
 use portent_native::run::examine::{self, Build, Nature};
 use portent_native::run::launch::Invocation;
-use portent_report::{Explored, Report, Settings};
+use portent_report::{Report, Settings};
 use std::time::{Duration, Instant};
 
 /// Checks the program, and says by the exit status what came out.
@@ -83,7 +83,7 @@ fn itself(
     let (exploration, warnings) = exploring::explore(program, options, &target, report)?;
     home.publish();
     report.scope = warnings;
-    report.explored = Some(Explored { runs: exploration.runs, ..Explored::default() });
+    report.explored = Some(exploring::explored(&exploration));
     Ok(exploration)
 }
 

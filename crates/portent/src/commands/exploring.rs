@@ -7,7 +7,9 @@ use crate::failure::Failure;
 use crate::interrupt::{self, INTERRUPTED};
 use crate::reports;
 use crate::terminal::{self, Bar, Unit};
-use portent_explore::{Answer, Error, Event, Examined, Exploration, Observer, Options, Program, Run, RunId};
+use portent_explore::{
+    Answer, Behaviours, Error, Event, Examined, Exploration, Observer, Options, Program, Run, RunId,
+};
 use portent_native::record::not_covered;
 use portent_order::Model;
 use portent_predict::BugKind;
@@ -39,8 +41,23 @@ pub(crate) fn check(
     let target = Target { path, shown: None, process: None, once: false };
     let (exploration, warnings) = explore(program, options, &target, &mut report)?;
     report.scope = warnings;
-    report.explored = Some(Explored { runs: exploration.runs, ..Explored::default() });
+    report.explored = Some(explored(&exploration));
     Ok((report, exploration))
+}
+
+/// How much of what a program can do was run.
+pub(crate) fn explored(exploration: &Exploration) -> Explored {
+    let runs = exploration.runs;
+    match &exploration.behaviours {
+        None => Explored { runs, ..Explored::default() },
+        Some(behaviours) => {
+            let complete = behaviours.are_all();
+            let assumed = Behaviours::ASSUMPTIONS.map(str::to_owned).to_vec();
+            let assumptions = if complete { assumed } else { Vec::new() };
+            let unproven = behaviours.unproven.clone();
+            Explored { runs, behaviours: behaviours.seen, complete, left: behaviours.left, assumptions, unproven }
+        }
+    }
 }
 
 /// Explores a program and adds what comes out to a report; what could not be recorded as it should be is returned as well.

@@ -227,7 +227,7 @@ impl Checking<'_> {
         };
         let (exploration, warnings) = match alone {
             Ok(explored) => {
-                process.explored = Some(Explored { runs: explored.0.runs, ..Explored::default() });
+                process.explored = Some(exploring::explored(&explored.0));
                 explored
             }
             Err(why) => {
@@ -269,7 +269,10 @@ fn explored_in_all(report: &Report) -> Explored {
                 all.behaviours += one.behaviours;
                 all.left += one.left;
                 all.complete &= one.complete;
-                all.assumptions.extend(one.assumptions.iter().cloned());
+                all.assumptions.extend(
+                    one.assumptions.iter().filter(|one| !all.assumptions.contains(one)).cloned().collect::<Vec<_>>(),
+                );
+                all.unproven.extend(one.unproven.iter().cloned());
             }
             None => all.complete = false,
         }
@@ -285,6 +288,10 @@ struct Alone<'a> {
 }
 
 impl Program for Alone<'_> {
+    fn unexplored(&self, run: &Run) -> Vec<String> {
+        self.program.unexplored(run)
+    }
+
     fn run(&self, plan: &Plan<'_>) -> Result<Run, Error> {
         let run = self.program.run(plan)?;
         if plan.like.is_none() && plan.seed == 0 && run.outcome.end != self.end {

@@ -5,6 +5,7 @@ mod annotations;
 mod by_itself;
 mod cc;
 mod check;
+mod complete;
 mod demo;
 mod forced;
 mod forkserver;

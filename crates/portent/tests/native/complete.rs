@@ -1,0 +1,126 @@
+//! All behaviours of small programs: how many there are, counted by hand or by enumeration, and where nothing is proven.
+
+use crate::{PORTENT, left_out};
+use portent_testing::command::{LIMIT, NOTHING, run};
+use portent_testing::scratch::Scratch;
+use serde_json::Value;
+
+const BEGIN: &str = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n#include <stdio.h>\n";
+const TWO: &str = "int main(void) { pthread_t a, b; prepare();
+ pthread_create(&a, 0, one, (void *)1); pthread_create(&b, 0, two, (void *)2);
+ pthread_join(a, 0); pthread_join(b, 0); return 0; }\n";
+
+/// Two threads, `one` and `two`, after `prepare`.
+fn two_threads(text: &str) -> String {
+    format!("{BEGIN}{text}\n{TWO}")
+}
+
+/// What `check` says of how much was run, and how it ended.
+fn explored(name: &str, text: &str) -> (Value, Option<i32>) {
+    let scratch = Scratch::with("program.c", text);
+    let mut command = PORTENT.command();
+    command.args(["cc", "-O1", "-g", "program.c", "-o", "program"]);
+    let built = run(&mut command, scratch.directory(), NOTHING, LIMIT);
+    assert!(built.exited_with(0), "{name}: {}", built.describe());
+    let mut command = PORTENT.command();
+    command.args(["check", "--json", "report.json", "--", "./program"]);
+    let checked = run(&mut command, scratch.directory(), NOTHING, LIMIT);
+    let report: Value = serde_json::from_str(&scratch.read("report.json")).unwrap_or_else(|error| {
+        panic!("{name}: {error}\n{}", checked.describe());
+    });
+    (report["explored"].clone(), checked.code())
+}
+
+#[test]
+fn small_programs_are_proved_complete_with_the_right_number_of_behaviours() {
+    if left_out("all behaviours") {
+        return;
+    }
+    let work = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int n;
+static void prepare(void) {}
+static void *one(void *arg) { pthread_mutex_lock(&m); n = n + 1; pthread_mutex_unlock(&m); return arg; }
+#define two one";
+    let exchange = "static atomic_int n; static void prepare(void) { atomic_store(&n, 0); }
+static void *one(void *arg) { int e = 0; if (!atomic_compare_exchange_strong(&n, &e, 1)) atomic_fetch_add(&n, 10); return arg; }
+#define two one";
+    let pointers = "static _Atomic(int *) slot; static void prepare(void) { atomic_store(&slot, NULL); }
+static void *one(void *arg) { int *p = malloc(sizeof *p); *p = 1; free(atomic_exchange(&slot, p)); return arg; }
+#define two one";
+    let readers = "static pthread_rwlock_t m = PTHREAD_RWLOCK_INITIALIZER; static int n;
+static void prepare(void) { n = 0; }
+static void *one(void *arg) { pthread_rwlock_wrlock(&m); n = 1; n = 2; pthread_rwlock_unlock(&m); return arg; }
+static void *two(void *arg) { pthread_rwlock_rdlock(&m); int a = n, b = n; pthread_rwlock_unlock(&m); return a == b ? arg : 0; }";
+    // Who is first at the lock; who exchanges first, twice; before or after the writer.
+    for (name, text, behaviours) in
+        [("lock", work, 2), ("exchange", exchange, 2), ("pointers", pointers, 2), ("readers", readers, 2)]
+    {
+        let (explored, code) = explored(name, &two_threads(text));
+        assert_eq!(
+            (explored["complete"].as_bool(), explored["behaviours"].as_u64()),
+            (Some(true), Some(behaviours)),
+            "{name}: {explored}"
+        );
+        assert_eq!(code, Some(0), "{name}");
+        assert!(!explored["assumptions"].as_array().is_some_and(Vec::is_empty), "{name}: {explored}");
+    }
+    // Three threads that load and store: sixteen ways, by enumeration.
+    let three = format!(
+        "{BEGIN}static atomic_int n;
+static void *work(void *arg) {{ int v = atomic_load(&n); atomic_store(&n, v + 1); return arg; }}
+int main(void) {{ pthread_t t[3]; atomic_store(&n, 0);
+ for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, work, 0);
+ for (int i = 0; i < 3; i++) pthread_join(t[i], 0);
+ return atomic_load(&n) > 3; }}"
+    );
+    let (explored, _) = explored("three", &three);
+    assert_eq!((explored["complete"].as_bool(), explored["behaviours"].as_u64()), (Some(true), Some(16)), "{explored}");
+}
+
+#[test]
+fn what_is_not_explored_exactly_is_never_called_complete() {
+    if left_out("no proof") {
+        return;
+    }
+    let tries = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int n; static void prepare(void) {}
+static void *one(void *arg) { if (!pthread_mutex_trylock(&m)) { n++; pthread_mutex_unlock(&m); } return arg; }
+#define two one";
+    let condition = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+static int r; static void prepare(void) { r = 0; }
+static void *one(void *arg) { pthread_mutex_lock(&m); r = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m); return arg; }
+static void *two(void *arg) { pthread_mutex_lock(&m); while (!r) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m); return arg; }";
+    let at_first = "static atomic_int x; static void prepare(void) {}
+static void *one(void *arg) { atomic_store(&x, 1); return arg; }
+static void *two(void *arg) { if (atomic_load(&x) == 0) atomic_store(&x, 2); return arg; }";
+    let detached = format!(
+        "{BEGIN}static atomic_int x;
+static void *work(void *arg) {{ atomic_store(&x, 1); return arg; }}
+int main(void) {{ pthread_t a; atomic_store(&x, 0); pthread_create(&a, 0, work, 0); pthread_detach(a); return atomic_load(&x) > 5; }}"
+    );
+    let programs = [
+        ("tries", two_threads(tries), "tries to lock"),
+        ("condition", two_threads(condition), "waits on conditions"),
+        ("at first", two_threads(at_first), "holds at first"),
+        ("detached", detached, "before all its threads had ended"),
+    ];
+    for (name, text, why) in programs {
+        let (explored, _) = explored(name, &text);
+        assert_eq!(explored["complete"].as_bool(), Some(false), "{name}: {explored}");
+        let told = explored["unproven"].as_array().unwrap_or_else(|| panic!("{name}: {explored}"));
+        assert!(told.iter().any(|told| told.as_str().is_some_and(|told| told.contains(why))), "{name}: {explored}");
+    }
+}
+
+/// Nobody reads anything there: no behaviour shows it, and no cycle of locks.
+#[test]
+fn a_join_under_a_lock_is_run_into() {
+    if left_out("a join under a lock") {
+        return;
+    }
+    let text = format!(
+        "{BEGIN}static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *work(void *arg) {{ pthread_mutex_lock(&m); pthread_mutex_unlock(&m); return arg; }}
+int main(void) {{ pthread_t a; pthread_create(&a, 0, work, 0); for (volatile int i = 0; i < 9; i++) {{}}
+ pthread_mutex_lock(&m); pthread_join(a, 0); pthread_mutex_unlock(&m); return 0; }}"
+    );
+    assert_eq!(explored("join", &text).1, Some(1));
+}
