@@ -130,6 +130,9 @@ macro_rules! calls {
     };
 }
 
+/// Of a call that there is nothing to say about before, or after.
+fn nothing() {}
+
 fn arrives(pc: usize) {
     order(op::HAPPENS_BEFORE, name(BARRIER), pc);
     goes();
@@ -149,21 +152,21 @@ calls! {
     loop_end b"GOMP_loop_end\0": |_argument, result, pc| before arrives(pc); after order(op::HAPPENS_AFTER, name(BARRIER), pc);
     sections_end b"GOMP_sections_end\0": |_argument, result, pc| before arrives(pc); after order(op::HAPPENS_AFTER, name(BARRIER), pc);
     copy_start b"GOMP_single_copy_start\0": |_argument, result, pc| before goes(); after order(op::HAPPENS_AFTER, name(COPY), pc);
-    copy_end b"GOMP_single_copy_end\0": |_argument, _result, pc| before { order(op::HAPPENS_BEFORE, name(COPY), pc); goes() }; after ();
+    copy_end b"GOMP_single_copy_end\0": |_argument, _result, pc| before { order(op::HAPPENS_BEFORE, name(COPY), pc); goes() }; after nothing();
     critical_start b"GOMP_critical_start\0": |_argument, result, pc| before goes(); after takes(op::ACQUIRE, name(CRITICAL), pc);
-    critical_end b"GOMP_critical_end\0": |_argument, result, pc| before takes(op::RELEASE, name(CRITICAL), pc); after ();
+    critical_end b"GOMP_critical_end\0": |_argument, result, pc| before takes(op::RELEASE, name(CRITICAL), pc); after nothing();
     named_start b"GOMP_critical_name_start\0": |argument, result, pc| before goes(); after takes(op::ACQUIRE, argument, pc);
-    named_end b"GOMP_critical_name_end\0": |argument, result, pc| before takes(op::RELEASE, argument, pc); after ();
+    named_end b"GOMP_critical_name_end\0": |argument, result, pc| before takes(op::RELEASE, argument, pc); after nothing();
     atomic_start b"GOMP_atomic_start\0": |_argument, result, pc| before goes(); after takes(op::ACQUIRE, name(CRITICAL), pc);
-    atomic_end b"GOMP_atomic_end\0": |_argument, result, pc| before takes(op::RELEASE, name(CRITICAL), pc); after ();
+    atomic_end b"GOMP_atomic_end\0": |_argument, result, pc| before takes(op::RELEASE, name(CRITICAL), pc); after nothing();
     ordered_start b"GOMP_ordered_start\0": |_argument, result, pc| before goes(); after order(op::HAPPENS_AFTER, name(ORDERED), pc);
-    ordered_end b"GOMP_ordered_end\0": |_argument, result, pc| before order(op::HAPPENS_BEFORE, name(ORDERED), pc); after ();
+    ordered_end b"GOMP_ordered_end\0": |_argument, result, pc| before order(op::HAPPENS_BEFORE, name(ORDERED), pc); after nothing();
     set_lock b"omp_set_lock\0": |argument, result, pc| before goes(); after takes(op::ACQUIRE, argument, pc);
-    unset_lock b"omp_unset_lock\0": |argument, result, pc| before takes(op::RELEASE, argument, pc); after ();
-    test_lock b"omp_test_lock\0": |argument, result, pc| before (); after takes(if result as i32 != 0 { op::TRY_ACQUIRE } else { op::BUSY }, argument, pc);
+    unset_lock b"omp_unset_lock\0": |argument, result, pc| before takes(op::RELEASE, argument, pc); after nothing();
+    test_lock b"omp_test_lock\0": |argument, result, pc| before nothing(); after takes(if result as i32 != 0 { op::TRY_ACQUIRE } else { op::BUSY }, argument, pc);
     set_nest_lock b"omp_set_nest_lock\0": |argument, result, pc| before goes(); after takes(op::ACQUIRE, argument, pc);
-    unset_nest_lock b"omp_unset_nest_lock\0": |argument, result, pc| before takes(op::RELEASE, argument, pc); after ();
-    test_nest_lock b"omp_test_nest_lock\0": |argument, result, pc| before (); after takes(if result as i32 != 0 { op::TRY_ACQUIRE } else { op::BUSY }, argument, pc);
+    unset_nest_lock b"omp_unset_nest_lock\0": |argument, result, pc| before takes(op::RELEASE, argument, pc); after nothing();
+    test_nest_lock b"omp_test_nest_lock\0": |argument, result, pc| before nothing(); after takes(if result as i32 != 0 { op::TRY_ACQUIRE } else { op::BUSY }, argument, pc);
 }
 
 /// Says once that tasks are not understood, and passes them on.
