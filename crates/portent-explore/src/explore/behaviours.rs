@@ -33,7 +33,7 @@ const MOST_COMBINATIONS: usize = 20_000;
 /// States in which nobody can go on that are run, at most.
 const MOST_STUCK: usize = 16;
 /// Of the time that is left, the search takes one part of so many.
-const SHARE: u32 = 8;
+const SHARE: u32 = 24;
 
 /// How many behaviours a program has, and whether these are all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -378,7 +378,7 @@ fn shown(
             simple(5, name(ObjectClass::Lock), own.find(|&e| matches!(trace.op(e), Op::Release(..))))
         }
         InputOp::Fork => simple(6, whose(), own.find(|&e| matches!(trace.op(e), Op::Send(_)))),
-        InputOp::Join => simple(7, whose(), own.filter(|&e| matches!(trace.op(e), Op::Receive(_))).last()),
+        InputOp::Join => simple(7, whose(), own.rfind(|&e| matches!(trace.op(e), Op::Receive(_)))),
         InputOp::Call | InputOp::Return | InputOp::Begin | InputOp::End => Ok(None),
         op => Err(format!("another outcome of {} is not looked for", of_class(op))),
     }
