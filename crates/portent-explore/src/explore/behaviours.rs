@@ -33,7 +33,7 @@ const MOST_COMBINATIONS: usize = 20_000;
 /// States in which nobody can go on that are run, at most.
 const MOST_STUCK: usize = 16;
 /// Of the time that is left, the search takes one part of so many.
-const SHARE: u32 = 8;
+const SHARE: u32 = 24;
 
 /// How many behaviours a program has, and whether these are all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
