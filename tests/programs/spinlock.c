@@ -1,8 +1,8 @@
 // A pthread spin lock guards a counter; a try finds it busy, another finds it free.
 // Prints the exact sum.
 // portent: threads 4
-// portent: ops acq 302
-// portent: ops try 1
+// portent: ops acq 301
+// portent: ops try 2
 // portent: ops busy 1
 // portent: stdout 300
 #include <assert.h>

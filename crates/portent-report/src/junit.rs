@@ -7,7 +7,7 @@ use crate::level::Level;
 use crate::report::{Report, Story, Verdict};
 use crate::{deciding, place};
 use portent_order::Model;
-use portent_predict::{BugKind, Incomplete, StackFrame};
+use portent_predict::{BugKind, Incomplete};
 
 /// The whole document, with a line end.
 pub fn document(report: &Report) -> String {
@@ -138,8 +138,7 @@ fn body(report: &Report, story: &Story) -> String {
         let who = spot.thread.as_deref().map_or_else(String::new, |thread| format!(" {thread}"));
         let at = deciding::at(&report.settings.sources, spot);
         text.push_str(&format!("{}:{who} {} {}{at}\n", spot.role.name(), spot.op, spot.object));
-        let is_told = |frame: &StackFrame| frame.user || !spot.stack.iter().any(|other| other.user);
-        for (at, frame) in spot.stack.iter().enumerate().filter(|(_, frame)| is_told(frame)) {
+        for (at, frame) in spot.stack.iter().enumerate().filter(|(_, frame)| frame.user) {
             text.push_str(&format!("  #{at} {}\n", place::full(&report.settings.sources, &place::of_frame(frame))));
         }
     }

@@ -171,10 +171,11 @@ fn matches_function(pattern: &str, name: &str) -> bool {
     matches(pattern, name) || matches(pattern, &short_function(name)) || matches(pattern, &plain_function(name))
 }
 
-/// Whether an object's name matches, or what its author calls it: `queue` is `queue._M_impl._M_start` as well, and
-/// `accounts[]` is every one of them.
+/// Whether an object's name matches, or what its author calls it: `queue` is `queue (start)` and `queue._M_impl._M_start` as well,
+/// and `accounts[]` is every one of them.
 fn matches_object(pattern: &str, name: &str) -> bool {
-    matches(pattern, name) || matches(pattern, &own_path(name))
+    let own = name.find(" (").map_or(name, |inside| &name[..inside]);
+    matches(pattern, name) || matches(pattern, own) || matches(pattern, &own_path(own))
 }
 
 /// Whether a whole text matches a pattern with `*` and `?`.
@@ -232,6 +233,9 @@ mod tests {
         }
         assert!(!matches_function("Account", name) && !matches_function("ad", name));
         assert!(!matches_function("f", ""), "a place without a function");
+        for pattern in ["log", "log (start)"] {
+            assert!(matches_object(pattern, "log (start)"), "{pattern}");
+        }
         for pattern in ["log", "log.*", "log._M_impl._M_start"] {
             assert!(matches_object(pattern, "log._M_impl._M_start"), "{pattern}");
         }

@@ -106,6 +106,8 @@ enum Does {
     ReceivesParts,
     /// Receives from any channel: it waits for descriptors to become ready.
     Polls,
+    /// `accept`: the same, and its result is a connection.
+    Accepts,
     /// `recvmsg`: the same, and it receives something.
     ReceivesMessage,
     /// Makes a connection that somebody accepts: sends, and receives what was sent before its address was listened on.
@@ -244,7 +246,14 @@ fn perform(
             channels::receive_everything(me, pc);
         }
         Does::Polls => channels::receive_everything(me, pc),
-        Does::Connects => received(me, fd, pc),
+        Does::Accepts => {
+            outside::connected(result as usize);
+            channels::receive_everything(me, pc);
+        }
+        Does::Connects => {
+            outside::connected(fd);
+            received(me, fd, pc);
+        }
         Does::TakesSignal if result > 0 => took(me, result as i32, pc),
         // SAFETY: the call has put the number there.
         Does::TakesSignalInto if result == 0 => took(me, unsafe { *(buffer as *const i32) }, pc),
@@ -358,8 +367,8 @@ calls! {
     recvmmsg(fd, messages, count, flags, time) b"recvmmsg\0" Polls;
     sendmmsg(fd, messages, count, flags) b"sendmmsg\0" SendsParts;
     eventfd_write(fd, value) b"eventfd_write\0" SendsParts;
-    accept(fd, address, size) b"accept\0" Polls;
-    accept4(fd, address, size, flags) b"accept4\0" Polls;
+    accept(fd, address, size) b"accept\0" Accepts;
+    accept4(fd, address, size, flags) b"accept4\0" Accepts;
     connect(fd, address, size) b"connect\0" Connects;
     listen(fd, backlog) b"listen\0" Closes;
     close(fd) b"close\0" Closes;

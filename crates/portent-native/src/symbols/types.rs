@@ -143,8 +143,7 @@ impl Types {
                 for member in members.iter().filter(holds) {
                     let (part, exact) = self.part_at(member.ty, offset - member.offset, len, depth - 1);
                     if best.as_ref().is_none_or(|(_, was_exact)| exact && !was_exact) {
-                        let dot = if member.name.is_empty() { "" } else { "." };
-                        best = Some((Part { path: format!("{dot}{}{}", member.name, part.path), ..part }, exact));
+                        best = Some((Part { path: format!("{}{}", member.step(), part.path), ..part }, exact));
                     }
                 }
                 best.unwrap_or_else(|| here(Meaning::Bits))
@@ -194,8 +193,7 @@ impl Types {
                 if inside >= self.get(member.ty).size {
                     return None;
                 }
-                let dot = if member.name.is_empty() { "" } else { "." };
-                let path = format!("{path}{dot}{}", member.name);
+                let path = format!("{path}{}", member.step());
                 self.object_at(member.ty, inside, path, begins, depth - 1)
             }),
         }
@@ -203,6 +201,16 @@ impl Types {
 }
 
 /// Whether a class wraps one number that is accessed atomically.
+impl Member {
+    /// What a path gains by it. The elements of a `std::array` are those of the array, as they are in the source.
+    fn step(&self) -> String {
+        match self.name.as_str() {
+            "" | "_M_elems" | "__elems_" => String::new(),
+            name => format!(".{name}"),
+        }
+    }
+}
+
 fn is_atomic(name: &str) -> bool {
     let of_rust = name.strip_prefix("Atomic").is_some_and(|kind| kind.starts_with(['B', 'I', 'P', 'U']));
     of_rust || ["atomic<", "__atomic_base<", "atomic_flag"].iter().any(|start| name.starts_with(start))
