@@ -175,7 +175,8 @@ fn the_value_read_in_the_breaking_order_is_the_one_it_would_see_there() {
         report.stories.iter().find(|s| s.finding.kind().name() == "nondeterminism" && s.places[0].event.is_some());
     let orders = report.orders(story.unwrap());
     let told = |moments: &[portent_report::Moment]| {
-        let lines = moments.iter().map(|m| format!("{} {} {:?}", m.thread, m.what, m.value));
+        let lines =
+            moments.iter().map(|m| format!("{} {} {:?}", m.thread, m.what, m.value.as_ref().map(|value| value.number)));
         lines.collect::<Vec<_>>()
     };
     assert_eq!(told(&orders.observed), ["T1 write x Some(5)", "T2 write x Some(7)", "T2 read x Some(7)"]);

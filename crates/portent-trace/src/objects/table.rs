@@ -392,8 +392,8 @@ mod tests {
             (range(2, 0, 4), "x (second)"),
             (range(2, 0, 8), "x (second):8"),
             (range(3, 0, 4), "x (third)"),
-            (range(2, 8, 8), "x@0x28"),
-            (range(2, 16, 8), "x@0x28:8"),
+            (range(2, 8, 8), "x (at byte 8)"),
+            (range(2, 16, 8), "x (at byte 16)"),
         ] {
             let id = names.intern_memory(global("x"), range).unwrap();
             assert_eq!(names.name(ObjectClass::Variable, id), expected);

@@ -78,7 +78,7 @@ fn the_steps_of_random_traces_with_every_operation_can_be_executed() {
 #[test]
 fn the_steps_of_random_tiny_traces_can_be_executed() {
     let mut tally = Tally::default();
-    for tiny in Shapes::all().traces(0..6_000) {
+    for tiny in Shapes::all().traces(0..6_300) {
         let window = if tiny.seed.is_multiple_of(7) { 6 } else { Options::WINDOW };
         tally.add(&format!("{} {}", tiny.shape.name, tiny.seed), &tiny.text(), tiny.model(), window);
     }
