@@ -59,6 +59,8 @@ pub enum Incomplete {
     NotFollowed,
     /// A run was stopped before its end.
     Stopped,
+    /// A run was too long to be looked at.
+    TooLong,
     /// The engine did not decide a question.
     Undecided(&'static str),
     /// The value that some operation read or wrote is not known.
@@ -167,6 +169,10 @@ impl Search<'_, '_, '_> {
             let plan = self.plan(goal, schedule);
             let run = subject.run(&plan)?;
             self.explored.runs += 1;
+            if run.too_long {
+                self.explored.incomplete.insert(Incomplete::TooLong);
+                continue;
+            }
             let shown = run.followed && shows(&run, goal);
             let known = self.visited.len();
             flow = self.visit(run, watch);

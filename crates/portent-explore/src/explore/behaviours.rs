@@ -26,6 +26,8 @@ use std::time::Instant;
 
 /// Runs with more events are not searched through.
 const MOST_EVENTS: usize = 1_000;
+/// Runs that became so long, mostly because a thread spins, are looked at for failures, and not searched through.
+const LONGEST: usize = 2 * MOST_EVENTS;
 /// Questions that are kept, at most.
 const MOST_GOALS: usize = 200_000;
 /// Combinations of places at which threads can wait that are looked at in a run, at most.
@@ -129,6 +131,9 @@ fn sentence(why: &Incomplete) -> String {
         }
         Incomplete::NotFollowed => "a run did not go where it should have gone".into(),
         Incomplete::Stopped => "a run ended before all its threads had ended".into(),
+        Incomplete::TooLong => {
+            "a run was too long to be searched through: a thread may wait for another in a loop".into()
+        }
         Incomplete::Undecided(why) => format!("a question was not decided ({why})"),
         Incomplete::UnknownValues => {
             "what a variable holds at first, or what was read or written, is not always known".into()
@@ -173,7 +178,7 @@ impl portent_search::Subject for Recorded<'_, '_> {
         let first = Arc::clone(&self.first);
         self.explorer.watch(&run, &first, false);
         let told = self.told(&run)?;
-        if told.inexact.is_empty() {
+        if told.inexact.is_empty() && !told.too_long {
             self.explorer.consider(run, &first.run, &mut Vec::new(), 0);
         }
         Ok(told)
@@ -212,6 +217,16 @@ impl Recorded<'_, '_> {
     /// The histories of a run.
     fn told(&mut self, run: &Run) -> Result<portent_search::Run, Error> {
         let trace = run.trace(FunctionBlocks::None)?;
+        if run.events.len() > LONGEST {
+            self.made.push(Made { threads: Vec::new() });
+            return Ok(portent_search::Run {
+                trace,
+                threads: Vec::new(),
+                too_long: true,
+                followed: false,
+                inexact: Vec::new(),
+            });
+        }
         let mut inexact: BTreeSet<String> = run.outcome.warnings.iter().cloned().collect();
         if self.made.is_empty() {
             // The same for all runs, and it takes a while.
@@ -266,7 +281,13 @@ impl Recorded<'_, '_> {
         }
         self.made.push(Made { threads: made });
         let followed = run.outcome.not_followed.is_none();
-        Ok(portent_search::Run { trace, threads: histories, followed, inexact: inexact.into_iter().collect() })
+        Ok(portent_search::Run {
+            trace,
+            threads: histories,
+            too_long: false,
+            followed,
+            inexact: inexact.into_iter().collect(),
+        })
     }
 
     /// The numbers of a run's threads, which are the same in all runs.

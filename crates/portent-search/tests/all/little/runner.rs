@@ -147,7 +147,7 @@ impl Runner<'_> {
             history.steps.push(Step { operation, observes, seen: *seen, event });
             history.born = None;
         }
-        Run { trace, threads: histories, followed, inexact: Vec::new() }
+        Run { trace, threads: histories, too_long: false, followed, inexact: Vec::new() }
     }
 
     fn end(&self, thread: usize, place: &Place) -> End {
