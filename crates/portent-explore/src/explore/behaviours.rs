@@ -34,6 +34,8 @@ const MOST_GOALS: usize = 200_000;
 const MOST_COMBINATIONS: usize = 20_000;
 /// States in which nobody can go on that are run, at most.
 const MOST_STUCK: usize = 16;
+/// Runs of the search where there can be no proof, at most: other ways to look for failures are as good there.
+const WITHOUT_PROOF: usize = 24;
 /// Of the time that is left, the search takes one part of so many.
 const SHARE: u32 = 24;
 
@@ -81,6 +83,7 @@ impl Explorer<'_> {
         // States in which nobody can go on are no behaviours of their own where a run goes on beyond them: each is run, too.
         let mut stuck = Vec::new();
         let mut all_stuck = true;
+        let mut provable = true;
         let mut watch = |visit: portent_search::Visit<'_, '_, '_>| {
             let effort = Effort { deadline: options.deadline, ..Effort::default() };
             match stuck_cuts(visit.run, visit.engine, MOST_COMBINATIONS, effort) {
@@ -92,7 +95,9 @@ impl Explorer<'_> {
                 }
                 None => all_stuck = false,
             }
-            if interrupt.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            provable &= visit.run.inexact.is_empty();
+            let enough = !provable && visit.made >= WITHOUT_PROOF;
+            if enough || interrupt.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let mut explored = portent_search::explore(&mut subject, &options, &mut watch)?;
         if !all_stuck || stuck.len() > MOST_STUCK {
