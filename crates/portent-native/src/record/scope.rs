@@ -95,7 +95,7 @@ pub(super) fn unexplored(run: &Run) -> Vec<String> {
     let mut why = not_covered(run);
     why.retain(|hole| !hole.starts_with(ONE_THREAD));
     let mut modules = recording.modules.iter().map(|module| Path::new(&module.path)).filter(|path| is_users(path));
-    // A try that takes the lock is recorded as what it is: the lock is taken.
+    // A run shows the tries that it made, and those end the proof by themselves. This also ends it where other runs may make some.
     if modules.any(|path| examine::may_try(path) != Some(false)) {
         why.push("another outcome of tries to lock, and of waits that time out, is not looked for".into());
     }
