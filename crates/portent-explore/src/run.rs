@@ -120,7 +120,7 @@ impl Run {
         let thread = self.names.thread(event.thread);
         let object = match event.op.class() {
             ObjectClass::None => String::new(),
-            class => format!("({})", self.names.name(class, event.object)),
+            class => format!("({})", self.names.called(class, event.object)),
         };
         let place = self.names.location(event.loc);
         let function = place.function.map(|name| format!(" in {name}")).unwrap_or_default();

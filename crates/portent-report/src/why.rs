@@ -61,7 +61,7 @@ impl Teller<'_> {
         self.goals.get(i).map_or_else(Vec::new, |(_, event)| self.circumstances.of(*event).held)
     }
     fn lock(&self, held: &Held) -> String {
-        self.trace.names().lock(held.lock).to_owned()
+        self.trace.names().lock(held.lock).into_owned()
     }
     fn value(&self, i: usize) -> Option<&Value> {
         self.places.get(i).and_then(|place| place.value.as_ref())

@@ -6,6 +6,7 @@ use crate::objects::Objects;
 use crate::stacks::Stacks;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
+use std::borrow::Cow;
 use std::hash::Hasher;
 
 /// The kinds of object an input event can name; each has a name space of its own.
@@ -304,17 +305,17 @@ impl Names {
     pub fn thread(&self, id: ThreadId) -> &str {
         self.name(ObjectClass::Thread, id.0)
     }
-    /// The name of a lock.
-    pub fn lock(&self, id: LockId) -> &str {
-        self.name(ObjectClass::Lock, id.0)
+    /// What a lock is called.
+    pub fn lock(&self, id: LockId) -> Cow<'_, str> {
+        self.called(ObjectClass::Lock, id.0)
     }
-    /// The name of a condition.
-    pub fn condition(&self, id: CondId) -> &str {
-        self.name(ObjectClass::Condition, id.0)
+    /// What a condition is called.
+    pub fn condition(&self, id: CondId) -> Cow<'_, str> {
+        self.called(ObjectClass::Condition, id.0)
     }
-    /// The name of a semaphore.
-    pub fn semaphore(&self, id: SemId) -> &str {
-        self.name(ObjectClass::Semaphore, id.0)
+    /// What a semaphore is called.
+    pub fn semaphore(&self, id: SemId) -> Cow<'_, str> {
+        self.called(ObjectClass::Semaphore, id.0)
     }
     /// The name of an atomic block; empty when it has none.
     pub fn block(&self, id: BlockId) -> &str {

@@ -253,7 +253,7 @@ fn pass(
     }
     let names = source.names();
     let held = lowering.held_locks().map(|held| StillHeld {
-        lock: names.lock(held.lock).to_owned(),
+        lock: names.lock(held.lock).into_owned(),
         thread: names.thread(held.thread).to_owned(),
         shared: held.mode == Mode::Shared,
         since: held.since,

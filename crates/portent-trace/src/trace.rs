@@ -537,7 +537,12 @@ impl Trace {
     }
     /// The variables that an access of the memory called `name` touches: several where other accesses cut it.
     pub fn variables_named(&self, name: &str) -> Vec<VarId> {
-        let Some(variable) = self.names.table(ObjectClass::Variable).lookup(name.as_bytes()) else { return Vec::new() };
+        let named = self.names.table(ObjectClass::Variable).lookup(name.as_bytes());
+        let called = || {
+            (0..self.names.count(ObjectClass::Variable) as u32)
+                .find(|&id| self.names.called(ObjectClass::Variable, id) == name)
+        };
+        let Some(variable) = named.or_else(called) else { return Vec::new() };
         if self.layout.is_identity() {
             return vec![VarId(variable)];
         }

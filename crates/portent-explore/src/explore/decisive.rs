@@ -110,7 +110,7 @@ fn outcome(run: &Run, at: usize, writer: Option<usize>) -> String {
             _ => "gets it".into(),
         };
     }
-    let object = run.names.name(ObjectClass::Variable, event.object);
+    let object = run.names.called(ObjectClass::Variable, event.object);
     // Addresses tell nobody anything.
     let value = event.value.filter(|value| (-(1 << 40)..1 << 40).contains(value));
     let value = value.map_or_else(String::new, |value| format!(" = {value}"));

@@ -91,7 +91,7 @@ impl Script<'_> {
                 differs = true;
                 let (names, what) = (&replay.run.names, verb(now.op));
                 let (thread, place) = (names.thread(now.thread), names.location(now.loc));
-                let object = names.name(now.op.class(), now.object);
+                let object = names.called(now.op.class(), now.object);
                 evidence.push(format!("{thread}'s {what} of {object} at {place} saw {is} instead of {was}"));
             }
         }
@@ -117,10 +117,14 @@ impl Script<'_> {
     }
 
     fn final_value_seen(&self, replay: &Replay, object: &str) -> (bool, Vec<String>) {
+        // Who owns memory need not be known in both runs.
+        let (names, variable) = (&self.original.names, ObjectClass::Variable);
+        let called = (0..names.count(variable) as u32).find(|&id| names.called(variable, id) == object);
+        let name = called.map_or(object, |id| names.name(variable, id));
         let last = |run: &Run| {
             let is_it = |event: &&InputEvent| {
                 matches!(event.op, InputOp::Write(_) | InputOp::Update(_))
-                    && run.names.name(ObjectClass::Variable, event.object) == object
+                    && run.names.name(variable, event.object) == name
             };
             run.events.iter().rev().find(is_it).and_then(|event| event.value)
         };
@@ -133,7 +137,7 @@ impl Script<'_> {
 
 /// An access of a run in words: `T1 reads balance = 100 at bank.c:16`.
 fn access_told(run: &Run, event: &InputEvent) -> String {
-    let object = run.names.name(event.op.class(), event.object);
+    let object = run.names.called(event.op.class(), event.object);
     let value = event.value.map(|value| format!(" = {value}")).unwrap_or_default();
     let place = run.names.location(event.loc);
     format!("{} {}s {object}{value} at {place}", run.names.thread(event.thread), verb(event.op))

@@ -212,6 +212,11 @@ impl Memory {
         Ok((known, None))
     }
 
+    /// Every variable that has a name.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (ByteRange, u32)> + '_ {
+        self.variables.iter().map(|(range, (variable, _))| (*range, *variable))
+    }
+
     /// What a lock or the like at an address is, told to somebody who names it.
     pub(super) fn named<T>(
         &mut self,

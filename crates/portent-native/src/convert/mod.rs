@@ -5,7 +5,7 @@
 //! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
 //! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
 //! | `locals` | variables on stacks |
-//! | `pointers` | what variables that hold addresses point to |
+//! | `pointers`, `owners` | what variables that hold addresses point to; which of them own it |
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
 //! | `sites`, `groups` | where an event is; which events of a line are one finding |
 //! | `faults` | what the program did to memory and objects that were no longer its own, and how it died |
@@ -26,6 +26,7 @@ mod locals;
 mod locks;
 mod memory;
 mod oddities;
+mod owners;
 mod pages;
 mod pointers;
 mod sites;
@@ -49,6 +50,7 @@ use groups::Groups;
 use locals::Calls;
 use memory::Memory;
 use oddities::Oddity;
+use owners::Owners;
 use pages::{KnownVariable, Seen};
 use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, note, op};
 use portent_trace::format::TraceSink;
@@ -146,6 +148,7 @@ pub fn convert(
         }
     }
     TABLES.set(Some(reader.into_tables()));
+    converter.settle_owners(index).map_err(TraceError::whole)?;
     sink.write(&converter.names, &batch)?;
     // Damage inside an event is seen only now.
     converter.survey.events = index;
@@ -179,6 +182,7 @@ struct Converter {
     goal_places: Vec<String>,
     /// The region of what each pointer was last seen to point to, by the pointer and the address.
     pointed: FxHashMap<(u32, i64), u32>,
+    owners: Owners,
     /// What the block is called that the next event begins.
     block: String,
 }
@@ -220,6 +224,7 @@ impl Converter {
             deadlock: None,
             goal_places: Vec::new(),
             pointed: FxHashMap::default(),
+            owners: Owners::default(),
             block: String::new(),
         })
     }
@@ -321,8 +326,11 @@ impl Converter {
             let unused = if meaning == Meaning::Signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
             ((value << unused) as i64) >> unused
         });
-        if let Some(value) = told.filter(|_| meaning == Meaning::Pointer && !on_stack) {
-            self.points(index, variable, value)?;
+        if let Some(value) = told.filter(|_| meaning == Meaning::Pointer) {
+            self.owners.holds(variable, value, &mut self.memory.areas);
+            if !on_stack {
+                self.points(index, variable, value)?;
+            }
         }
         Ok((op, variable, told))
     }
@@ -427,6 +435,7 @@ impl Converter {
                 let (site, own) = self.allocation_site(running, pc);
                 let made = self.at_site(running, site, index);
                 self.memory.allocate(address, size, made, (pc, own));
+                self.owners.allocated(address);
             }
             note::MODULE => {
                 let [bias, start, end] = numbers(payload);

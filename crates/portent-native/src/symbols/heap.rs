@@ -6,7 +6,7 @@
 //! by its type. What the last two say is believed only if debug information knows a type of that name whose size fits.
 
 use super::frames::LocalPart;
-use super::types::{Part, TypeId};
+use super::types::{Meaning, Part, TypeId};
 use super::units::{Debug, EntryAt, Next, walk};
 use std::rc::Rc;
 
@@ -40,8 +40,9 @@ impl HeapType {
 
     /// Which part of it `len` bytes from an offset on are.
     pub fn part(&self, offset: u64, len: u64) -> LocalPart {
-        let whole = LocalPart { offset, ..LocalPart::default() };
-        // What the library keeps before the object is not named.
+        // What the library keeps before the object is not named: links to other nodes, and counts.
+        let meaning = if offset < self.at && len == 8 { Meaning::Pointer } else { Meaning::Bits };
+        let whole = LocalPart { offset, meaning, ..LocalPart::default() };
         let Some((debug, ty, element, inside)) = self.inside(offset) else { return whole };
         if self.stride > 0 && inside + len > self.stride {
             return whole;

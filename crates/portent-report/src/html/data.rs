@@ -269,19 +269,19 @@ impl Events {
                 Op::Read(x, _) => (0, trace.variable_name(x).into_owned()),
                 Op::Write(x, _) => (1, trace.variable_name(x).into_owned()),
                 Op::Update(x, _) => (2, trace.variable_name(x).into_owned()),
-                Op::Acquire(l, _) => (3, names.lock(l).to_owned()),
-                Op::Release(l, _) => (4, names.lock(l).to_owned()),
-                Op::Busy(l, _) => (5, names.lock(l).to_owned()),
+                Op::Acquire(l, _) => (3, names.lock(l).into_owned()),
+                Op::Release(l, _) => (4, names.lock(l).into_owned()),
+                Op::Busy(l, _) => (5, names.lock(l).into_owned()),
                 Op::Send(_) | Op::Receive(_) => {
                     let Passage { verb, object } = run.lookup.passage(trace, id);
-                    (number_of(verb), object.to_owned())
+                    (number_of(verb), object.into_owned())
                 }
-                Op::Post(s) => (number_of("post"), names.semaphore(s).to_owned()),
-                Op::Wait(s) => (number_of(PASS), names.semaphore(s).to_owned()),
-                Op::Empty(s) => (number_of(FAIL_TO_PASS), names.semaphore(s).to_owned()),
-                Op::Sleep(c) => (12, names.condition(c).to_owned()),
-                Op::Notify(c, _) => (13, names.condition(c).to_owned()),
-                Op::Wake(c) => (14, names.condition(c).to_owned()),
+                Op::Post(s) => (number_of("post"), names.semaphore(s).into_owned()),
+                Op::Wait(s) => (number_of(PASS), names.semaphore(s).into_owned()),
+                Op::Empty(s) => (number_of(FAIL_TO_PASS), names.semaphore(s).into_owned()),
+                Op::Sleep(c) => (12, names.condition(c).into_owned()),
+                Op::Notify(c, _) => (13, names.condition(c).into_owned()),
+                Op::Wake(c) => (14, names.condition(c).into_owned()),
                 Op::Begin(b) => (15, names.block(b).to_owned()),
                 Op::End(b) => (16, names.block(b).to_owned()),
                 Op::Branch => (17, String::new()),

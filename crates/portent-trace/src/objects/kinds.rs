@@ -47,7 +47,7 @@ pub(crate) fn base_name(path: &str) -> &str {
 
 /// Members as far as the program's author named them, without indices: `[2].items._M_impl._M_start` is `[].items`.
 pub fn own_path(path: &str) -> String {
-    let (path, _) = own_part(path);
+    let (path, _) = own_parts(path);
     let mut own = String::with_capacity(path.len());
     let mut rest = path;
     while let Some(open) = rest.find('[') {
@@ -60,7 +60,7 @@ pub fn own_path(path: &str) -> String {
 
 /// Members as far as the program's author named them, and the rest. Members whose names are reserved are the insides of a
 /// library's class, and one container is one object.
-pub(super) fn own_part(path: &str) -> (&str, &str) {
+pub fn own_parts(path: &str) -> (&str, &str) {
     let mut at = 0;
     while at < path.len() {
         let rest = &path[at..];

@@ -1,8 +1,8 @@
 //! What objects are called. Ids of findings are made from these texts: a change here changes them all.
 
-use super::kinds::own_part;
+use super::kinds::own_parts;
 use super::{Apart, ApartBy, Local, Object, ObjectName};
-use crate::names::{Location, Names};
+use crate::names::{Location, Names, ObjectClass};
 use crate::places::without_address;
 use std::fmt::{self, Display, Formatter};
 
@@ -15,7 +15,7 @@ pub(super) struct Described<'a> {
 impl Display for Described<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let ObjectName { object, path, offset, apart } = *self.name;
-        let (path, inside) = path.find("._vptr").map_or_else(|| own_part(path), |at| path.split_at(at));
+        let (path, inside) = path.find("._vptr").map_or_else(|| own_parts(path), |at| path.split_at(at));
         let inside = Inside(inside);
         match object {
             Object::Named(text) => f.write_str(text)?,
@@ -53,7 +53,7 @@ impl Display for Described<'_> {
             Object::Unnamed { address } => write!(f, "{address:#x}")?,
             Object::Nothing { thread } => write!(f, "nothing(T{})", thread.index())?,
             Object::Message { channel, number } => write!(f, "chan {channel:#x}:{number}")?,
-            Object::Handover { lock } => write!(f, "{} handed over ", self.names.lock(lock))?,
+            Object::Handover { lock } => write!(f, "{} handed over ", self.names.name(ObjectClass::Lock, lock.0))?,
             Object::Thread { number, name: Some(name), .. } => write!(f, "T{number}:{name}")?,
             Object::Thread { number, name: None, .. } => write!(f, "T{number}")?,
         }
@@ -65,7 +65,7 @@ impl Display for Described<'_> {
 const NULL_PAGE: u64 = 4096;
 
 /// The insides of a library's class, in words: `._M_t._M_impl._M_node_count` are its `(node count)`.
-struct Inside<'a>(&'a str);
+pub(super) struct Inside<'a>(pub(super) &'a str);
 
 impl Display for Inside<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -85,12 +85,17 @@ impl Display for Inside<'_> {
 }
 
 /// An offset, unless it is 0.
-struct Plus(u64);
+pub(super) struct Plus(pub(super) u64);
 
 impl Display for Plus {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.0 > 0 { write!(f, "+{}", self.0) } else { Ok(()) }
     }
+}
+
+/// Which of several, to stand behind the name of all of them: ` (third)`. The first needs no number.
+pub fn which_of(n: u64) -> String {
+    Which(n).to_string()
 }
 
 /// Which of several, behind the name of all of them; the first needs no number.
@@ -168,7 +173,6 @@ fn place_in(name: &str) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::ids::{LocId, LockId, ThreadId};
-    use crate::names::ObjectClass;
 
     #[test]
     fn every_object_has_its_text() {
