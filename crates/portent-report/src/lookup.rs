@@ -87,6 +87,8 @@ pub(crate) fn action(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
 /// The same as what its thread does, in words that programmers use of it.
 pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     let verb = match trace.op(event) {
+        // What it does with its own stack, or what a library does for it, tells nobody anything.
+        op if op.variable().is_some() && trace.ends(event).is_none() && trace.is_nameless(op) => return GOES_ON.into(),
         _ if trace.ends(event) == Some(Ending::Memory) => "frees",
         _ if trace.ends(event) == Some(Ending::Object) => "destroys",
         Op::Read(..) => "reads",
@@ -125,6 +127,9 @@ pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     };
     format!("{verb} {}", object(trace, lookup, event)).trim_end().to_owned()
 }
+
+/// What a thread does of which there is nothing to tell.
+pub(crate) const GOES_ON: &str = "goes on";
 
 /// What sending or receiving an ordering token is to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]

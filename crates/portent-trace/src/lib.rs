@@ -46,7 +46,9 @@ pub use input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progre
 pub use list::EventList;
 pub use lower::{FunctionBlocks, HeldLock, Layout, Lowered, Lowering};
 pub use names::{ByteRange, Location, NameTable, Names, ObjectClass};
-pub use objects::{Apart, ApartBy, Local, Object, ObjectName, Owned, Through, own_parts, own_path, which_of};
+pub use objects::{
+    Apart, ApartBy, Local, Object, ObjectName, Owned, Through, own_parts, own_path, site_text, which_of,
+};
 pub use places::{StackFrame, UserPlaces, is_user_file, is_user_place, plain_function, user_frame, without_address};
 pub use short::short_function;
 pub use source::{is_source_file, line_identity, source_lines};

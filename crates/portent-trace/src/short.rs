@@ -5,8 +5,31 @@
 //! return types, parameters, a function's own template arguments, default arguments of standard containers, namespaces that
 //! only carry a version, and the hashes of Rust. Two functions may get the same short name, so nothing is found by it.
 
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+
 /// The function's name without what its reader can do without.
 pub fn short_function(name: &str) -> String {
+    thread_local! {
+        /// The names that were asked for: every run of a program has the same.
+        static KNOWN: RefCell<FxHashMap<String, String>> = RefCell::default();
+    }
+    /// More than programs have, of those that are asked for.
+    const MOST: usize = 1 << 14;
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(short) = known.get(name) {
+            return short.clone();
+        }
+        if known.len() >= MOST {
+            known.clear();
+        }
+        let short = shorten(name);
+        known.insert(name.to_owned(), short.clone());
+        short
+    })
+}
+
+fn shorten(name: &str) -> String {
     let name = without_hash(name.trim());
     let parts = path(without_return_type(without_parameters(name)));
     let last = parts.len() - 1;

@@ -6,7 +6,7 @@
 
 use crate::run::Run;
 use portent_predict::{Deciding, Place, Role};
-use portent_trace::{InputEvent, InputOp, ObjectClass, Trace};
+use portent_trace::{InputEvent, InputOp, ObjectClass, Trace, is_user_file};
 use std::collections::HashMap;
 
 /// What decides between a run that fails, and its trace, and one that passes; `failing` is the thread that fails.
@@ -120,7 +120,9 @@ fn outcome(run: &Run, at: usize, writer: Option<usize>) -> String {
             let frames = run.stack(writer);
             let own = frames.iter().find(|frame| frame.user).map_or(by.loc, |frame| frame.location);
             let (thread, place) = (run.names.thread(by.thread), run.names.location(own));
-            format!("sees {object}{value}, written by {thread} at {place}")
+            let at =
+                if place.file.is_some_and(|file| !is_user_file(file)) { String::new() } else { format!(" at {place}") };
+            format!("sees {object}{value}, written by {thread}{at}")
         }
         None => format!("sees {object}{value}, as it was at first"),
     }

@@ -326,9 +326,12 @@ impl Converter {
             let unused = if meaning == Meaning::Signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
             ((value << unused) as i64) >> unused
         });
-        if let Some(value) = told.filter(|_| meaning == Meaning::Pointer) {
-            self.owners.holds(variable, value, &mut self.memory.areas);
-            if !on_stack {
+        if meaning == Meaning::Pointer {
+            // Whoever wrote it: libraries link the nodes of trees and lists.
+            if let Some(value) = event.value {
+                self.owners.holds(variable, value as i64, &mut self.memory.areas);
+            }
+            if let Some(value) = told.filter(|_| !on_stack) {
                 self.points(index, variable, value)?;
             }
         }

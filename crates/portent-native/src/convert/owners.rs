@@ -10,7 +10,7 @@ use super::Converter;
 use super::areas::{Areas, Owner};
 use portent_trace::{
     ApartBy, Local, Names, Object, ObjectClass, ObjectName, Owned, Problem, Through, own_parts, plain_function,
-    which_of, without_address,
+    site_text, which_of,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -162,13 +162,19 @@ impl Search<'_> {
         };
         let ranked: Vec<(Rank, Holder)> = holders.iter().filter_map(ranked).collect();
         let best = ranked.iter().map(|(rank, _)| *rank).min()?;
-        let mut of_best = ranked.iter().filter(|(rank, _)| *rank == best).map(|(_, holder)| holder);
-        let first = of_best.next().filter(|holder| !holder.left)?;
-        let owner = self.text(first, region, &block, depth)?;
-        let same = |other: &Holder| {
-            !other.left && self.text(other, region, &block, depth).is_some_and(|other| is_same(&other, &owner))
-        };
-        of_best.all(same).then_some(owner)
+        let of_best = ranked.iter().filter(|(rank, _)| *rank == best).map(|(_, holder)| holder);
+        let mut owner: Option<Found> = None;
+        let mut has_it = false;
+        // A container has several pointers into its memory, some of which move.
+        for holder in of_best {
+            let text = self.text(holder, region, &block, depth)?;
+            if owner.as_ref().is_some_and(|owner| !is_same(owner, &text)) {
+                return None;
+            }
+            has_it |= !holder.left;
+            owner = Some(owner.filter(|owner| owner.through <= text.through).unwrap_or(text));
+        }
+        owner.filter(|_| has_it)
     }
 
     /// What a block is called by one who holds it.
@@ -200,9 +206,9 @@ impl Search<'_> {
                     }
                     None => {
                         let member = own.strip_prefix('.').filter(|_| !inside.is_empty())?;
-                        let (type_name, site) = (type_name?, self.names.location(site).to_string());
+                        let (type_name, site) = (type_name?, site_text(self.names, site));
                         let which = which_of(ordinal.into());
-                        let behind = format!(" of {type_name} from {}{which}", without_address(&site));
+                        let behind = format!(" of {type_name} from {site}{which}");
                         (format!("{type_name}::{member}"), behind)
                     }
                 }

@@ -220,12 +220,47 @@ fn fits(size: u64, of_type: u64) -> bool {
     of_type > 0 && size >= of_type
 }
 
+/// The last part of a name; its template arguments keep their scopes.
+fn without_scopes(name: &str) -> &str {
+    let plain = name.find('<').map_or(name, |open| &name[..open]);
+    plain.rfind("::").map_or(name, |at| &name[at + 2..])
+}
+
+/// A type, spelled in one way of those that symbols and debug information have for it.
+fn spelled(name: &str) -> String {
+    const SAME: [(&str, &str); 12] = [
+        ("long long unsigned int", "unsigned long long"),
+        ("long unsigned int", "unsigned long"),
+        ("short unsigned int", "unsigned short"),
+        ("long long int", "long long"),
+        ("long int", "long"),
+        ("short int", "short"),
+        ("std::", ""),
+        ("__cxx11::", ""),
+        ("const", ""),
+        (", char_traits<char>", ""),
+        (", allocator<char>", ""),
+        (" ", ""),
+    ];
+    SAME.iter().fold(name.to_owned(), |name, (from, to)| name.replace(from, to))
+}
+
 /// What a block of so many bytes is, by the name of a type that the unit of `pc` knows.
 fn by_name(debug: &Rc<Debug>, pc: u64, name: &str, size: u64, shown: &str, count: Count) -> Option<HeapType> {
-    let last = name.rsplit("::").next().unwrap_or(name);
+    let last = without_scopes(name);
     let unit = debug.unit_of(pc)?;
     let index = debug.named_types(unit)?;
-    let of_name = index.get(last.as_bytes()).or_else(|| index.get(name.as_bytes()))?;
+    let written_otherwise = || {
+        let (wanted, start) = (spelled(last), last.split('<').next()?.split(' ').next_back()?);
+        // Compilers put the words of a type in another order, and leave out arguments that are the default.
+        let is_it = |other: &[u8]| {
+            let other = std::str::from_utf8(other).unwrap_or_default();
+            other.contains(start) && spelled(other) == wanted
+        };
+        index.iter().find(|(other, _)| is_it(other)).map(|(_, found)| found)
+    };
+    let exact = index.get(last.as_bytes()).or_else(|| index.get(name.as_bytes()));
+    let of_name = exact.or_else(written_otherwise)?;
     let is_it = |at: &EntryAt| {
         let entry = debug.entry(*at)?;
         let own_size = entry.attr_value(gimli::DW_AT_byte_size).and_then(|size| size.udata_value());
@@ -321,6 +356,23 @@ mod tests {
         assert_eq!(held(tree), Some(("std::pair<int const, Session>", 32)));
         assert_eq!(held("std::vector<int>::push_back(int&&)"), None);
         assert_eq!(held("Pool::allocate(int)"), None);
+    }
+
+    #[test]
+    fn scopes_are_those_outside_of_the_arguments() {
+        assert_eq!(without_scopes("bank::Account"), "Account");
+        assert_eq!(without_scopes("std::pair<std::string const, a::B>"), "pair<std::string const, a::B>");
+        assert_eq!(without_scopes("int"), "int");
+    }
+
+    #[test]
+    fn symbols_and_debug_information_spell_types_in_their_own_ways() {
+        let text = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+        let (symbol, debug) = (format!("pair<{text} const, Session>"), format!("pair<const {text}, Session>"));
+        assert_eq!(spelled(&symbol), spelled(&debug));
+        assert_eq!(spelled(&symbol), spelled("pair<const std::basic_string<char>, Session>"));
+        assert_eq!(spelled("unsigned long"), spelled("long unsigned int"));
+        assert_ne!(spelled("unsigned long"), spelled("long int"));
     }
 
     #[test]

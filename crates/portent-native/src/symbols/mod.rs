@@ -19,6 +19,7 @@ pub use heap::HeapType;
 pub use types::Meaning;
 
 use crate::files::{Kept, mapped};
+use entry_names::demangled;
 use globals::{Globals, Whole};
 use portent_trace::{line_identity, source_lines};
 use rustc_hash::FxHashMap;
@@ -261,7 +262,7 @@ impl Symbols {
                 while let Ok(Some(frame)) = frames.next() {
                     let (mut here, mut source) = (None, String::new());
                     let name =
-                        frame.function.and_then(|name| name.demangle().ok().map(|name| clean(name.into_owned())));
+                        frame.function.and_then(|name| Some(clean(demangled(&name.raw_name().ok()?).to_string())));
                     if let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line?))) {
                         let text = clean(format!("{}:{line}", self.path(file)));
                         if is_user_text(&text) {
@@ -295,7 +296,7 @@ impl Symbols {
                 name_lambdas(&mut place, &lambdas);
             }
             let symbol = lines.find_symbol(address);
-            let symbol = symbol.map(|name| clean(addr2line::demangle_auto(name.into(), None).into_owned()));
+            let symbol = symbol.map(|name| clean(demangled(name).to_string()));
             if place.function.is_none() {
                 place.function = symbol;
                 place.outer.clone_from(&place.function);

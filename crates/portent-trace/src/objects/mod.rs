@@ -26,7 +26,7 @@ pub use owners::{Owned, Through};
 pub(crate) use pointees::Pointee;
 pub(crate) use table::{Objects, PackedName, PackedObject};
 pub(crate) use text::byte_range_text;
-pub use text::which_of;
+pub use text::{site_text, which_of};
 
 use crate::ids::{LocId, LockId, ThreadId};
 

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
 /// How memory is reached from what owns it. The numbers are part of the file format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Through {
     /// As `owner[3].balance` or `owner->balance`.

@@ -1,7 +1,8 @@
 //! What objects are called. Ids of findings are made from these texts: a change here changes them all.
 
-use super::kinds::own_parts;
+use super::kinds::{base_name, own_parts};
 use super::{Apart, ApartBy, Local, Object, ObjectName};
+use crate::ids::LocId;
 use crate::names::{Location, Names, ObjectClass};
 use crate::places::without_address;
 use std::fmt::{self, Display, Formatter};
@@ -21,7 +22,7 @@ impl Display for Described<'_> {
             Object::Named(text) => f.write_str(text)?,
             Object::Global { name } => write!(f, "{name}{path}{}{inside}", Plus(offset))?,
             Object::Heap { type_name, site, ordinal } => {
-                let (site, type_name) = (self.names.location(site).to_string(), type_name.unwrap_or("memory"));
+                let (site, type_name) = (site_text(self.names, site), type_name.unwrap_or("memory"));
                 match (type_name.strip_suffix("[]"), path.strip_prefix('.')) {
                     (Some(element), _) if path.starts_with('[') => {
                         write!(f, "{element}{path}{}{inside}", Plus(offset))?
@@ -30,12 +31,16 @@ impl Display for Described<'_> {
                     _ if offset > 0 => write!(f, "byte {offset} of {type_name}{inside}")?,
                     _ => write!(f, "{type_name}{path}{inside}")?,
                 }
-                write!(f, " from {}{}", without_address(&site), Which(ordinal.into()))?;
+                write!(f, " from {site}{}", Which(ordinal.into()))?;
             }
             Object::Stack { local: Some(local), .. } => {
                 let Local { function, name } = local;
                 // A lambda has no name that one could call it by.
                 let call = if function.ends_with(['}', ')']) { "" } else { "()" };
+                if name.is_empty() && (function.starts_with("std::") || function.starts_with("__")) {
+                    write!(f, "byte {offset} of a library's frame{apart}")?;
+                    return Ok(());
+                }
                 if name.is_empty() {
                     let at = if offset > 0 { format!(" (at byte {offset})") } else { String::new() };
                     write!(f, "a local of {function}{call}{at}{apart}")?;
@@ -59,6 +64,14 @@ impl Display for Described<'_> {
         }
         apart.fmt(f)
     }
+}
+
+/// Where memory was allocated, as people say it: the file without its directories. Of code without lines, the module.
+pub fn site_text(names: &Names, site: LocId) -> String {
+    let place = names.location(site);
+    let text = place.to_string();
+    let text = without_address(&text);
+    if place.line.is_some() { base_name(text).to_owned() } else { text.to_owned() }
 }
 
 /// Nothing is ever in the first page: what is accessed there is a member of what a null pointer does not point to.
@@ -172,7 +185,7 @@ fn place_in(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{LocId, LockId, ThreadId};
+    use crate::ids::{LockId, ThreadId};
 
     #[test]
     fn every_object_has_its_text() {
