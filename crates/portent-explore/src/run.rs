@@ -6,8 +6,7 @@ use crate::schedule::Schedule;
 use portent_trace::format::{self, Dialect, Format, OpenOptions, RECORDING, TraceSink};
 use portent_trace::{
     EventList, FunctionBlocks, InputBatch, InputEvent, InputOp, InputSource, Layout, LocId, Names, ObjectClass,
-    StackColumn, StackFrame, Trace, TraceError, is_user_place, plain_function, short_function, user_frame,
-    without_address,
+    StackColumn, StackFrame, Trace, TraceError, is_user_place, told_function, user_frame, without_address,
 };
 use rustc_hash::FxBuildHasher;
 use std::collections::{HashMap, HashSet};
@@ -172,11 +171,4 @@ impl TraceSink for EventSink {
     fn finish(self: Box<Self>) -> Result<Vec<String>, TraceError> {
         Ok(Vec::new())
     }
-}
-
-/// A function as people call it; those that a library keeps to itself have no such name.
-fn told_function(name: &str) -> String {
-    let short = short_function(name);
-    let last = plain_function(&short);
-    if last.starts_with('_') { "a library's function".to_owned() } else { without_address(&short).to_owned() }
 }

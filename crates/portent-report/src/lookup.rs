@@ -61,7 +61,7 @@ fn object(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
         Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).into_owned(),
         Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).into_owned(),
         Op::Post(s) | Op::Wait(s) | Op::Empty(s) => trace.names().semaphore(s).into_owned(),
-        Op::Begin(b) | Op::End(b) => trace.names().block(b).to_owned(),
+        Op::Begin(b) | Op::End(b) => trace.names().block(b).into_owned(),
         Op::Branch | Op::Fence(_) => String::new(),
         Op::Send(_) | Op::Receive(_) => lookup.passage(trace, event).object.into_owned(),
     }

@@ -580,7 +580,11 @@ impl Spot {
         let thread = place.thread.filter(|thread| thread.index() < trace.threads());
         let start = thread.and_then(|thread| lookup.fork_of(trace, thread)).map(|fork| frames(trace, fork));
         let start = start.into_iter().flatten().find(|frame| frame.user);
-        self.stack.extend(start.map(|frame| StackFrame { function: place::started_in(&frame.function), ..frame }));
+        if let Some(frame) = start {
+            let frame = StackFrame { function: place::started_in(&frame.function), ..frame };
+            self.at = Some(place::of_frame(&frame));
+            self.stack.push(frame);
+        }
     }
 }
 

@@ -290,7 +290,9 @@ fn call_flow(report: &Report, story: &Story) -> Option<Value> {
 }
 
 fn flow_location(report: &Report, at: usize, moment: &Moment) -> Value {
-    let value = moment.value.as_ref().map_or_else(String::new, |value| format!(" = {value}"));
+    // Addresses tell nobody anything.
+    let value = moment.value.as_ref().filter(|value| value.is_telling());
+    let value = value.map_or_else(String::new, |value| format!(" = {value}"));
     let state = match moment.state {
         State::Done | State::Waits | State::Never => "",
         State::Next => "is about to ",

@@ -50,7 +50,7 @@ pub use objects::{
     Apart, ApartBy, Local, Object, ObjectName, Owned, Through, own_parts, own_path, site_text, which_of,
 };
 pub use places::{StackFrame, UserPlaces, is_user_file, is_user_place, plain_function, user_frame, without_address};
-pub use short::short_function;
+pub use short::{short_function, told_function};
 pub use source::{is_source_file, line_identity, source_lines};
 pub use stacks::{Frame, StackColumn, Stacks};
 pub use trace::{Batch, EventSource, Pairing, Trace};

@@ -3,6 +3,7 @@
 use crate::error::Problem;
 use crate::ids::{BlockId, CondId, LocId, LockId, SemId, ThreadId};
 use crate::objects::Objects;
+use crate::short::{is_librarys_own, told_function};
 use crate::stacks::Stacks;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
@@ -317,11 +318,14 @@ impl Names {
     pub fn semaphore(&self, id: SemId) -> Cow<'_, str> {
         self.called(ObjectClass::Semaphore, id.0)
     }
-    /// The name of an atomic block; empty when it has none.
-    pub fn block(&self, id: BlockId) -> &str {
+    /// What an atomic block is called; empty when it has no name.
+    pub fn block(&self, id: BlockId) -> Cow<'_, str> {
         match id.function() {
-            Some(function) => self.name(ObjectClass::Function, function),
-            None => self.name(ObjectClass::Block, id.0),
+            Some(function) => match self.name(ObjectClass::Function, function) {
+                name if is_librarys_own(name) => told_function(name).into(),
+                name => name.into(),
+            },
+            None => self.name(ObjectClass::Block, id.0).into(),
         }
     }
 

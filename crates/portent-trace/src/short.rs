@@ -5,6 +5,7 @@
 //! return types, parameters, a function's own template arguments, default arguments of standard containers, namespaces that
 //! only carry a version, and the hashes of Rust. Two functions may get the same short name, so nothing is found by it.
 
+use crate::places::{plain_function, without_address};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
@@ -27,6 +28,18 @@ pub fn short_function(name: &str) -> String {
         known.insert(name.to_owned(), short.clone());
         short
     })
+}
+
+/// A function as people are told of it. Those that a library keeps to itself have no name for them.
+pub fn told_function(name: &str) -> String {
+    let short = short_function(name);
+    if is_librarys_own(&short) { "a library's function".to_owned() } else { without_address(&short).to_owned() }
+}
+
+/// Whether a function has a name that is reserved for libraries.
+pub(crate) fn is_librarys_own(short: &str) -> bool {
+    let last = plain_function(short);
+    last.starts_with("_M_") || last.starts_with("_S_") || last.starts_with("__") || short.starts_with("std::_")
 }
 
 fn shorten(name: &str) -> String {

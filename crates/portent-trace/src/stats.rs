@@ -260,7 +260,7 @@ fn pass(
     });
     let open = lowering.open_blocks().map(|(thread, block)| StillOpen {
         thread: names.thread(thread).to_owned(),
-        block: names.block(block).to_owned(),
+        block: names.block(block).into_owned(),
     });
     let mut summary = Summary {
         events: lowering.inputs(),

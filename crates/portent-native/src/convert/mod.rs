@@ -41,7 +41,7 @@ pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::{Meaning, Module, OwnLine, Symbols};
+use crate::symbols::{Allocating, Meaning, Module, OwnLine, Symbols};
 use areas::Area;
 use benign::Benign;
 use context::EventContext;
@@ -435,9 +435,9 @@ impl Converter {
             note::BLOCK => self.block = String::from_utf8_lossy(payload).into_owned(),
             note::ALLOCATE => {
                 let [address, size, pc, _] = numbers(payload);
-                let (site, own) = self.allocation_site(running, pc);
+                let (site, by) = self.allocation_site(running, pc);
                 let made = self.at_site(running, site, index);
-                self.memory.allocate(address, size, made, (pc, own));
+                self.memory.allocate(address, size, made, by);
                 self.owners.allocated(address);
             }
             note::MODULE => {
@@ -460,23 +460,25 @@ impl Converter {
         }
     }
 
-    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library, and its
-    /// program counter.
-    fn allocation_site(&mut self, thread: u32, pc: u64) -> (u32, u64) {
+    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library, and by which
+    /// calls.
+    fn allocation_site(&mut self, thread: u32, pc: u64) -> (u32, Allocating) {
         /// Deeper than libraries call each other before they call `malloc`.
         const DEPTH: usize = 24;
         let frames = self.frames.get(thread as usize).map_or(&[][..], |frames| frames);
         let callers = frames.iter().rev().take(DEPTH).map(|frame| frame.caller);
         // Code without instrumentation was called just behind where the thread was last seen.
         let position = self.positions.get(thread as usize).copied().filter(|&position| position != 0);
-        for pc in std::iter::once(pc).chain(position).chain(callers) {
-            if let Some(site) = self.sites.allocation(pc, &self.symbols, &mut self.memory) {
-                return (site, pc);
+        let mut called = pc;
+        for own in std::iter::once(pc).chain(position).chain(callers) {
+            if let Some(site) = self.sites.allocation(own, &self.symbols, &mut self.memory) {
+                return (site, Allocating { pc, called, own });
             }
+            called = own;
         }
         let place = self.symbols.place(pc);
         let line = OwnLine { text: place.text, function: place.function.unwrap_or_default(), source: place.source };
-        (self.memory.site(line), pc)
+        (self.memory.site(line), Allocating { pc, called: pc, own: pc })
     }
 
     /// Whose memory an address is now.

@@ -233,7 +233,7 @@ fn rank(name: &ObjectName<'_>, holder: &Holder, made_in: Option<&str>) -> Option
     let (_, inside) = own_parts(name.path);
     let first = inside.split('.').nth(1).unwrap_or_default();
     // The base of what `std::make_shared` makes is the count of its owners.
-    if LOOKS.contains(&first) || (holder.offset == SHARED && first != "_M_ptr") {
+    if LOOKS.contains(&first) || (holder.offset == SHARED && !["_M_ptr", "ptr"].contains(&first)) {
         return None;
     }
     let owns = !inside.is_empty();
@@ -257,7 +257,7 @@ fn rank(name: &ObjectName<'_>, holder: &Holder, made_in: Option<&str>) -> Option
 fn through(inside: &str, offset: u64, several: bool) -> Through {
     let last = inside.rsplit('.').next().unwrap_or_default();
     match last {
-        "" | "_M_head_impl" | "_M_ptr" => Through::Pointer,
+        "" | "_M_head_impl" | "_M_ptr" | "pointer" => Through::Pointer,
         "_M_pi" if offset == 0 => Through::Pointer,
         "_M_p" if inside.contains("_M_dataplus") => Through::Text,
         "_M_start" | "_M_finish" | "_M_end_of_storage" if several => Through::Pointer,

@@ -10,6 +10,17 @@ use super::types::{Meaning, Part, TypeId};
 use super::units::{Debug, EntryAt, Next, walk};
 use std::rc::Rc;
 
+/// Calls that allocate, by the program counters that they return to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Allocating {
+    /// The innermost.
+    pub pc: u64,
+    /// In the library's function that the program's own code called; the innermost, if it called that itself.
+    pub called: u64,
+    /// In the program's own code.
+    pub own: u64,
+}
+
 /// What was allocated.
 pub struct HeapType {
     /// The type, with `[]` behind it if there are several.
@@ -65,6 +76,8 @@ impl HeapType {
 pub(super) struct Allocation<'a> {
     /// The functions that allocate, the innermost first, demangled.
     pub(super) functions: &'a [String],
+    /// Those around them, up to the program's own.
+    pub(super) around: &'a [String],
     /// The text of the program's own line.
     pub(super) line: &'a str,
     /// A program counter of that line, as the file counts, and one of the allocating call.
@@ -87,7 +100,16 @@ const FUTURE: &str = "std::future's state";
 
 /// What an allocation makes.
 pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Option<HeapType> {
-    let Allocation { functions, line, own, call, size } = *allocation;
+    let Allocation { functions, around, line, own, call, size } = *allocation;
+    if let Some((held, at, count)) = functions.iter().chain(around).find_map(|function| made_in_rust(function)) {
+        let shown = without_any_scopes(held);
+        let known =
+            [own, call].into_iter().find_map(|pc| by_name(debug, pc, held, size.checked_sub(at)?, &shown, count));
+        return Some(match known {
+            Some(known) => HeapType { at, ..known },
+            None => HeapType { name: shown, ..HeapType::of_size(size) },
+        });
+    }
     if let Some(argument) = functions.iter().find_map(|function| allocated_by(function)) {
         let (held, at) = wrapped(argument);
         let shown = if held.starts_with("std::__future_base::") { FUTURE.to_owned() } else { shown(held) };
@@ -107,6 +129,36 @@ pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Optio
     }
     let named = types_in(line).into_iter().find_map(|name| by_name(debug, own, &name, size, &name, Count::AsFits));
     named.or_else(|| by_variable(debug, own, assigned(line)?, size))
+}
+
+/// What a function of Rust's library allocates: the type, where in the block it is, and how many of them.
+fn made_in_rust(function: &str) -> Option<(&str, u64, Count)> {
+    const MAKERS: [(&str, u64, Count); 6] = [
+        ("alloc::sync::Arc<", 16, Count::One),
+        ("alloc::rc::Rc<", 16, Count::One),
+        ("alloc::boxed::Box<", 0, Count::One),
+        ("alloc::vec::Vec<", 0, Count::Several),
+        ("alloc::raw_vec::RawVec<", 0, Count::Several),
+        ("alloc::vec::from_elem::<", 0, Count::Several),
+    ];
+    let function = function.trim_start_matches('<');
+    MAKERS.iter().find_map(|&(maker, at, count)| {
+        let held = first_argument(function.strip_prefix(maker)?);
+        // What the library allocates for itself has no name for anybody.
+        (held.len() > 1).then_some((held, at, count))
+    })
+}
+
+/// A type of Rust without the modules that it is from, and those of its arguments.
+fn without_any_scopes(name: &str) -> String {
+    let mut bare = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find("::") {
+        let start = rest[..at].rfind(|c| !is_name(c)).map_or(0, |before| before + 1);
+        bare.push_str(&rest[..start]);
+        rest = &rest[at + 2..];
+    }
+    bare + rest
 }
 
 /// The template argument of an allocator's function.
@@ -373,6 +425,17 @@ mod tests {
         assert_eq!(spelled(&symbol), spelled("pair<const std::basic_string<char>, Session>"));
         assert_eq!(spelled("unsigned long"), spelled("long unsigned int"));
         assert_ne!(spelled("unsigned long"), spelled("long int"));
+    }
+
+    #[test]
+    fn functions_of_rust_say_what_they_allocate() {
+        let mutex = "<alloc::sync::Arc<std::sync::poison::mutex::Mutex<main::State>>>::new";
+        let (held, at, count) = made_in_rust(mutex).unwrap();
+        assert_eq!((held, at, count), ("std::sync::poison::mutex::Mutex<main::State>", 16, Count::One));
+        assert_eq!(without_any_scopes(held), "Mutex<State>");
+        assert_eq!(made_in_rust("alloc::vec::from_elem::<u64>"), Some(("u64", 0, Count::Several)));
+        assert_eq!(made_in_rust("std::vector<int>::push_back(int&&)"), None);
+        assert_eq!(made_in_rust("<alloc::vec::Vec<T>>::push"), None, "an old symbol does not say what T is");
     }
 
     #[test]

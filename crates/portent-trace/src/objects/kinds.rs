@@ -73,8 +73,10 @@ pub fn own_parts(path: &str) -> (&str, &str) {
         let member = &rest[mark..end];
         let reserved =
             member.strip_prefix('_').is_some_and(|tail| tail.starts_with(|c: char| c == '_' || c.is_ascii_uppercase()));
+        // The pointers of Rust's containers.
+        let of_rust = rest.starts_with(".buf.inner.") || rest.starts_with(".ptr.pointer");
         // A global may well have such a name.
-        if reserved && mark > 0 {
+        if (reserved && mark > 0) || of_rust {
             break;
         }
         // Two dots in a row, of which no program has any, are passed all the same.

@@ -3,10 +3,12 @@
 //! Who owns a block may turn out after its first accesses, so an owner is no part of an object's name, which findings of
 //! several runs are compared by: it is what people are told instead.
 
+use super::Object;
 use super::kinds::own_parts;
 use super::text::{Inside, Plus};
 use crate::error::Problem;
 use crate::names::{Names, ObjectClass};
+use crate::short::is_librarys_own;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
@@ -135,14 +137,27 @@ impl Names {
         Some(name.object).filter(|&object| object > 0)
     }
 
-    /// What people are told that an object is: by its owner, if that is known, or else its name.
+    /// What people are told that an object is: by its owner, if that is known, or else its name; unless that is an address, or
+    /// the name of what a library or the runtime keeps to itself.
     pub fn called(&self, class: ObjectClass, id: u32) -> Cow<'_, str> {
-        self.by_owner(class, id).map_or_else(|| self.name(class, id).into(), Cow::Owned)
+        if class == ObjectClass::None {
+            return Cow::Borrowed("");
+        }
+        let nameless = |what: &str| Cow::Owned(format!("{what} (number {})", id + 1));
+        match self.object(class, id).object {
+            Object::Heap { .. } => self.by_owner(class, id).map_or_else(|| self.name(class, id).into(), Cow::Owned),
+            Object::Stack { local: Some(local), .. } if is_librarys_own(local.function) => {
+                nameless("a library's local")
+            }
+            Object::Module { name, .. } if is_runtime(name) => nameless("memory without a name"),
+            Object::Memory { address: 4096.. } | Object::Unnamed { .. } => nameless("memory without a name"),
+            _ => self.name(class, id).into(),
+        }
     }
 
     fn by_owner(&self, class: ObjectClass, id: u32) -> Option<String> {
         let owners = &self.objects().owners;
-        if owners.all.is_empty() || class == ObjectClass::None {
+        if owners.all.is_empty() {
             return None;
         }
         let packed = owners.all[*owners.of.get(&self.object_number(class, id)?)? as usize];
@@ -154,11 +169,16 @@ impl Names {
     }
 }
 
+/// Whether a module is Portent's own, of which nobody is told.
+fn is_runtime(module: &str) -> bool {
+    module.starts_with("libportent_runtime")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ids::LocId;
-    use crate::objects::{Object, ObjectName};
+    use crate::objects::ObjectName;
 
     #[test]
     fn memory_is_called_by_who_owns_it() {

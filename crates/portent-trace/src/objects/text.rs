@@ -37,10 +37,6 @@ impl Display for Described<'_> {
                 let Local { function, name } = local;
                 // A lambda has no name that one could call it by.
                 let call = if function.ends_with(['}', ')']) { "" } else { "()" };
-                if name.is_empty() && (function.starts_with("std::") || function.starts_with("__")) {
-                    write!(f, "byte {offset} of a library's frame{apart}")?;
-                    return Ok(());
-                }
                 if name.is_empty() {
                     let at = if offset > 0 { format!(" (at byte {offset})") } else { String::new() };
                     write!(f, "a local of {function}{call}{at}{apart}")?;
@@ -83,7 +79,7 @@ pub(super) struct Inside<'a>(pub(super) &'a str);
 impl Display for Inside<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         /// What holds all the rest, and says nothing.
-        const WRAPPERS: [&str; 4] = ["_M_t", "_M_impl", "_M_h", "_M_base"];
+        const WRAPPERS: [&str; 8] = ["_M_t", "_M_impl", "_M_h", "_M_base", "buf", "inner", "ptr", "pointer"];
         if self.0.starts_with("._vptr") {
             return f.write_str(" (virtual table)");
         }
