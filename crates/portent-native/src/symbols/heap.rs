@@ -59,7 +59,7 @@ impl HeapType {
             return whole;
         }
         let Part { path, offset, meaning } = debug.types.borrow().types.part(ty, inside, len);
-        LocalPart { path: element + &path, offset, meaning }
+        LocalPart { path: element + &path, offset, meaning, lost: None }
     }
 
     /// Which part of it a lock or the like at an offset is.
@@ -141,10 +141,17 @@ fn made_in_rust(function: &str) -> Option<(&str, u64, Count)> {
         ("alloc::raw_vec::RawVec<", 0, Count::Several),
         ("alloc::vec::from_elem::<", 0, Count::Several),
     ];
+    /// What those that count have around what they hold.
+    const COUNTED: [&str; 3] = ["alloc::sync::ArcInner<", "alloc::rc::RcInner<", "alloc::rc::RcBox<"];
     let function = function.trim_start_matches('<');
+    if let Some((element, _)) = function.split_once(" as alloc::vec::spec_from_elem::") {
+        return Some((element, 0, Count::Several));
+    }
     MAKERS.iter().find_map(|&(maker, at, count)| {
         let held = first_argument(function.strip_prefix(maker)?);
-        // What the library allocates for itself has no name for anybody.
+        let counted = COUNTED.iter().find_map(|name| held.strip_prefix(name)).map(first_argument);
+        let (held, at) = counted.map_or((held, at), |inner| (inner, 16));
+        // An old symbol does not say what T is.
         (held.len() > 1).then_some((held, at, count))
     })
 }
@@ -433,6 +440,10 @@ mod tests {
         let (held, at, count) = made_in_rust(mutex).unwrap();
         assert_eq!((held, at, count), ("std::sync::poison::mutex::Mutex<main::State>", 16, Count::One));
         assert_eq!(without_any_scopes(held), "Mutex<State>");
+        let counted = "<alloc::boxed::Box<alloc::sync::ArcInner<main::Shared>>>::new";
+        assert_eq!(made_in_rust(counted), Some(("main::Shared", 16, Count::One)));
+        let zeros = "<u64 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem::<alloc::alloc::Global>";
+        assert_eq!(made_in_rust(zeros), Some(("u64", 0, Count::Several)));
         assert_eq!(made_in_rust("alloc::vec::from_elem::<u64>"), Some(("u64", 0, Count::Several)));
         assert_eq!(made_in_rust("std::vector<int>::push_back(int&&)"), None);
         assert_eq!(made_in_rust("<alloc::vec::Vec<T>>::push"), None, "an old symbol does not say what T is");
