@@ -87,6 +87,17 @@ impl Scheduler {
         }
     }
 
+    /// A thread is at its very end: if the current step wants more of it, there is none.
+    pub fn has_no_more_events(&mut self, who: &Thread) {
+        // SAFETY: within the plan's steps.
+        let is_its = self.following
+            && self.step < self.step_count
+            && unsafe { (*self.steps.add(self.step))[0] } == u64::from(who.id);
+        if is_its && who.events < who.until {
+            self.diverge(diverged::ENDED, who.until - who.events);
+        }
+    }
+
     /// Whether the current step waits for a system call that does not return: its own thread sleeps in one, or it cannot go on, and
     /// whoever is away sleeps in one.
     pub(super) fn step_sleeps_in_kernel(&self) -> bool {
