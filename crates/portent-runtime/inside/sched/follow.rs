@@ -88,13 +88,19 @@ impl Scheduler {
     }
 
     /// A thread is at its very end: if the current step wants more of it, there is none.
-    pub fn has_no_more_events(&mut self, who: &Thread) {
+    pub fn has_no_more_events(&mut self, who: &mut Thread) {
+        if !self.following || self.step >= self.step_count {
+            return;
+        }
         // SAFETY: within the plan's steps.
-        let is_its = self.following
-            && self.step < self.step_count
-            && unsafe { (*self.steps.add(self.step))[0] } == u64::from(who.id);
-        if is_its && who.events < who.until {
-            self.diverge(diverged::ENDED, who.until - who.events);
+        let [id, events] = unsafe { *self.steps.add(self.step) };
+        if id != u64::from(who.id) {
+            return;
+        }
+        let planned = if self.granted { who.planned } else { who.planned + events };
+        match planned.checked_sub(who.events) {
+            Some(left @ 1..) => drop(self.diverge(diverged::ENDED, left)),
+            _ => who.allow(who.planned),
         }
     }
 
