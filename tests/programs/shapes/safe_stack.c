@@ -1,14 +1,17 @@
-// SafeStack (Vyukov): a lock-free stack of three items. Three threads, each of which takes an item and puts it back twice, can
-// hold the same one, after at least five preemptions. FIXED: a lock around each.
+// SafeStack (Vyukov): a lock-free stack of three items. Three threads, each of which takes an item and puts it back twice (or as
+// often as the argument says), can hold the same one, after at least five preemptions. FIXED: a lock around each. Whoever has tried
+// three times gives up, so that nobody spins; the shortest way to the bug (42 operations) has no use for a fourth try.
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int rounds = 2;
 static atomic_int head, count, next[3], held[3];
 
 static int pop(void) {
-    while (atomic_load(&count) > 1) {
+    for (int tries = 0; tries < 3 && atomic_load(&count) > 1; tries++) {
         int first = atomic_load(&head);
         int after = atomic_exchange(&next[first], -1);
         if (after < 0) continue;
@@ -24,13 +27,17 @@ static int pop(void) {
 
 static void push(int item) {
     int first = atomic_load(&head);
-    do atomic_store(&next[item], first);
-    while (!atomic_compare_exchange_strong(&head, &first, item));
-    atomic_fetch_add(&count, 1);
+    for (int tries = 0; tries < 3; tries++) {
+        atomic_store(&next[item], first);
+        if (atomic_compare_exchange_strong(&head, &first, item)) {
+            atomic_fetch_add(&count, 1);
+            return;
+        }
+    }
 }
 
 static void *work(void *arg) {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < rounds; i++) {
 #ifdef FIXED
         pthread_mutex_lock(&lock);
 #endif
@@ -52,9 +59,10 @@ static void *work(void *arg) {
     return arg;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     pthread_t all[3];
     (void)lock;
+    if (argc > 1) rounds = atoi(argv[1]);
     atomic_store(&head, 0);
     atomic_store(&count, 3);
     for (int i = 0; i < 3; i++) {

@@ -9,12 +9,12 @@ static int first, second;
 
 static void *set(void *arg) {
     pthread_mutex_lock(&one);
-    first = 1;
+    int own = first = 1;
 #ifndef FIXED
     pthread_mutex_unlock(&one);
 #endif
     pthread_mutex_lock(&two);
-    second = first + 1;
+    second = own + 1;
     pthread_mutex_unlock(&two);
 #ifdef FIXED
     pthread_mutex_unlock(&one);

@@ -5,10 +5,10 @@
 //! run did not take are reached.
 //!
 //! Every run is also looked at for failures ([`Run::failures`]), wanted or not: a replay that was to show something else and
-//! crashed has found a crash. So that there are enough runs to look at, the recorded run is also tried with one switch more
-//! (`neighbours`) and by chance, and then, as far as the number of tries goes, what reads of any run could see and have not seen
-//! yet is run (`outcomes`). In the end each failure is run again with ever shorter schedules (`settle`). This proves nothing: it
-//! is bounded, and does not ask for every combination.
+//! crashed has found a crash. All behaviours of a small program are searched for (`behaviours`), which may end in a proof. Where
+//! it does not, the recorded run is also tried with one switch more (`neighbours`) and by chance, and then, as far as the number of
+//! tries goes, what reads of any run could see and have not seen yet is run (`outcomes`); this proves nothing: it is bounded, and
+//! does not ask for every combination. In the end each failure is run again with ever shorter schedules (`settle`).
 //!
 //! Of several models the first is believed. What the others, more optimistic, add is replayed as well, and kept only if a
 //! replay shows it.
@@ -161,6 +161,8 @@ impl Default for Options {
     }
 }
 
+/// The first run that is recorded.
+const FIRST: RunId = RunId { round: 1, number: 0 };
 /// Longer than anybody waits; clocks can count it.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
@@ -201,7 +203,6 @@ pub fn explore(
     match options.strategy {
         Strategy::Explore => {
             explorer.all_rounds()?;
-            explorer.behaviours()?;
             explorer.wander()?;
         }
         Strategy::ByChance(policy) => explorer.by_chance(policy)?,
@@ -290,7 +291,11 @@ impl Explorer<'_> {
                 self.subjects.push(Arc::clone(&subject));
                 let explore = round < self.options.rounds;
                 next.extend(self.examine(&subject, explore, Depth::Whole)?);
-                if round == 1 {
+                if subject.id == FIRST {
+                    self.behaviours()?;
+                }
+                // Where all behaviours were run, there is nothing else to try.
+                if round == 1 && !self.has_all_behaviours() {
                     next.extend(self.at_random(&subject, explore)?);
                     next.extend(self.neighbours(&subject, explore)?);
                 }
@@ -315,8 +320,7 @@ impl Explorer<'_> {
         }
         // Neighbours of the recorded runs have been tried.
         beside.retain(|subject| subject.id.round > 1);
-        // Where all behaviours were run, there is nothing else to try.
-        let all = self.exploration.behaviours.as_ref().is_some_and(Behaviours::are_all);
+        let all = self.has_all_behaviours();
         for number in 1.. {
             if self.tries == 0 || self.out_of_time() {
                 break;
@@ -337,6 +341,10 @@ impl Explorer<'_> {
             }
         }
         Ok(())
+    }
+
+    fn has_all_behaviours(&self) -> bool {
+        self.exploration.behaviours.as_ref().is_some_and(Behaviours::are_all)
     }
 
     /// A run that may be worth going on from: one that did something new is for the next round, if that is wanted.
