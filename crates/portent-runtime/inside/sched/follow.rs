@@ -2,7 +2,7 @@
 
 use super::Scheduler;
 use crate::log::{diverged, note, op};
-use crate::plan::goal;
+use crate::plan::{goal, policy};
 use crate::state::{Life, Pending, Thread, Wait, thread};
 use crate::{init, process, record, signals, sys};
 
@@ -13,6 +13,11 @@ impl Scheduler {
         // Some bugs need many switches within a few lines, others long undisturbed stretches: seeds differ in that, too.
         self.span = 4 << (2 * (plan.header.seed & 3));
         self.random = plan.header.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        if self.policy == policy::PCT {
+            // Whoever is there already came before the seed.
+            let drawn = self.draw();
+            self.living().for_each(|one| one.priority = drawn | 1 << 63);
+        }
         self.steps = plan.steps;
         self.step_count = plan.header.steps as usize;
         self.following = self.step_count > 0;
