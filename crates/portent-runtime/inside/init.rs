@@ -132,7 +132,7 @@ unsafe fn serve(orders: isize) {
         PLAN = map_plan(order.plan);
         let log = out_of_the_way(order.log);
         if let Some(plan) = plan()
-            && record::open(log)
+            && record::open_memory(log)
         {
             begin(plan);
         }

@@ -154,11 +154,7 @@ pub unsafe extern "C-unwind" fn pthread_setaffinity_np(thread: usize, size: usiz
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_attr_setaffinity_np(
-    attributes: Ptr,
-    size: usize,
-    cores: *const u8,
-) -> i32 {
+pub unsafe extern "C-unwind" fn pthread_attr_setaffinity_np(attributes: Ptr, size: usize, cores: *const u8) -> i32 {
     give_up();
     forwarded!(b"pthread_attr_setaffinity_np\0" b"GLIBC_2.32\0" (attributes: Ptr, size: usize, cores: *const u8))
 }

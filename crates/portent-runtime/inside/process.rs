@@ -229,8 +229,7 @@ unsafe fn spawned(which: &'static Real, pid: *mut i32, arguments: [Ptr; 5]) -> i
     // SAFETY: the C library's function, with its own arguments; all registers are used, so the site is not known.
     unsafe {
         let spawn = std::mem::transmute::<Ptr, Spawn>(which.required());
-        let result =
-            one_core::with_all_cores(|| spawn(&raw mut child, path, actions, attributes, argv, environment));
+        let result = one_core::with_all_cores(|| spawn(&raw mut child, path, actions, attributes, argv, environment));
         if result == 0 {
             if let Some(me) = state::enter() {
                 child = child_made(me, child);

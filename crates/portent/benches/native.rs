@@ -235,7 +235,9 @@ fn runs(name: &str, file: &str) -> Result<(), String> {
         let mut times = (0..REPEAT).map(|_| time(program, look)).collect::<Result<Vec<_>, _>>()?;
         times.sort_by(|a, b| b.0.total_cmp(&a.0));
         let (a_second, own, theirs) = times[0];
-        println!("{name:8} {a_second:>6.0} runs per second {what}{goal}; {own:.2} ms of Portent and {theirs:.2} ms of the program each");
+        println!(
+            "{name:8} {a_second:>6.0} runs per second {what}{goal}; {own:.2} ms of Portent and {theirs:.2} ms of the program each"
+        );
         Ok::<_, String>(())
     };
     let nothing = |_: &Run| ();
@@ -259,7 +261,8 @@ fn processor_times() -> [f64; 2] {
     const TICKS: f64 = 100.0;
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // Behind the name, which may contain anything: user and system time, and the same of children.
-    let fields: Vec<f64> = text.rsplit(')').next().unwrap_or_default().split(' ').map(|n| n.parse().unwrap_or(0.0)).collect();
+    let fields: Vec<f64> =
+        text.rsplit(')').next().unwrap_or_default().split(' ').map(|n| n.parse().unwrap_or(0.0)).collect();
     let sum = |from: usize| fields.iter().skip(from).take(2).sum::<f64>() / TICKS;
     [sum(12), sum(14)]
 }
