@@ -55,9 +55,17 @@ pub unsafe fn stay() {
 
 /// In a forked child, which is a process like others.
 pub fn in_child() {
-    with_all_cores(|| ());
-    // SAFETY: a child has one thread.
-    unsafe { BEFORE.1 = 0 };
+    if stays() {
+        has_all_cores();
+        // SAFETY: a child has one thread.
+        unsafe { BEFORE.1 = 0 };
+    }
+}
+
+/// The thread has the cores that it had.
+fn has_all_cores() {
+    // SAFETY: not changed while it counts.
+    set(0, unsafe { (&raw const BEFORE.0).cast() }, unsafe { BEFORE.1 });
 }
 
 /// Does what starts a process: that has what the thread has that starts it.
@@ -65,8 +73,7 @@ pub fn with_all_cores<T>(work: impl FnOnce() -> T) -> T {
     if !stays() {
         return work();
     }
-    // SAFETY: not changed while it counts.
-    set(0, unsafe { (&raw const BEFORE.0).cast() }, unsafe { BEFORE.1 });
+    has_all_cores();
     let done = work();
     if stays() {
         // SAFETY: as above.
