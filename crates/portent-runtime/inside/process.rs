@@ -4,7 +4,7 @@ use crate::entry::entry;
 use crate::log::{self, message, note, op};
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{answers, blocking, channels, family, record, sched, sys, throw};
+use crate::{answers, blocking, channels, family, one_core, record, sched, sys, throw};
 
 /// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
 /// does not wait for.
@@ -172,6 +172,7 @@ fn shown_number(real: i32) -> i32 {
 /// A child has one thread, and runs unrecorded while it does: the first thing it does, whoever forked.
 extern "C" fn in_child() {
     state::set_current(std::ptr::null_mut());
+    one_core::in_child();
     family::in_child();
 }
 
@@ -248,14 +249,8 @@ unsafe fn spawned(which: &'static Real, pid: *mut i32, arguments: [Ptr; 5]) -> i
     let [path, actions, attributes, argv, environment] = arguments;
     // SAFETY: the C library's function, with its own arguments; all registers are used, so the site is not known.
     unsafe {
-        let result = std::mem::transmute::<Ptr, Spawn>(which.required())(
-            &raw mut child,
-            path,
-            actions,
-            attributes,
-            argv,
-            environment,
-        );
+        let spawn = std::mem::transmute::<Ptr, Spawn>(which.required());
+        let result = one_core::with_all_cores(|| spawn(&raw mut child, path, actions, attributes, argv, environment));
         if result == 0 {
             if let Some(me) = state::enter() {
                 child = child_made(me, child);
