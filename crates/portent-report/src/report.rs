@@ -46,6 +46,17 @@ pub struct Settings {
     pub quiet: bool,
 }
 
+/// What the runs of a check were made for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunStats {
+    /// How they were chosen.
+    pub strategy: &'static str,
+    /// What chance started from.
+    pub seed: u64,
+    /// Each purpose in a few words, with its runs, in the order of a check.
+    pub phases: Vec<(&'static str, u64)>,
+}
+
 /// How much of what a program can do was run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explored {
@@ -319,6 +330,8 @@ pub struct Report {
     pub withheld: Withheld,
     /// How much of what the program can do was run, where it was run at all.
     pub explored: Option<Explored>,
+    /// What its runs were made for, if that is to be told.
+    pub stats: Option<RunStats>,
     /// What was not covered, in sentences.
     pub scope: Vec<String>,
     /// The processes that findings are about, if there are several.

@@ -213,6 +213,7 @@ impl Checking<'_> {
         }
         let path = self.home.trace_of(number, &subject.member.file_name())?;
         let target = Target {
+            search: None,
             path: &path,
             shown: self.home.shown_of_processes(),
             process: Some(report.processes.len()),
@@ -233,8 +234,14 @@ impl Checking<'_> {
             }
             Err(why) => {
                 process.scope.push(format!("only what it did when {} ran is examined, not replayed: {why}", self.name));
-                let options =
-                    Options { runs: 1, rounds: 1, times: 0, neighbours: 0, models: vec![options.models[0]], ..options };
+                let options = Options {
+                    recordings: 1,
+                    rounds: 1,
+                    times: 0,
+                    neighbours: 0,
+                    models: vec![options.models[0]],
+                    ..options
+                };
                 let only = OnlyOnce(Mutex::new(Some(seen)));
                 exploring::explore(&only, &options, &Target { once: true, ..target }, report)?
             }
