@@ -40,7 +40,7 @@ pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::{Meaning, Module, OwnLine, Symbols};
+use crate::symbols::{Meaning, Module, OwnLine, SourcePlace, Symbols};
 use areas::Area;
 use benign::Benign;
 use context::EventContext;
@@ -389,7 +389,7 @@ impl Converter {
         let child = child.filter(|&child| (child as usize) < self.survey.threads.len());
         let block = match op {
             // What the program calls it, or the function that it begins in.
-            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.unwrap_or_default(),
+            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.clone().unwrap_or_default(),
             InputOp::Begin => std::mem::take(&mut self.block),
             _ => String::new(),
         };
@@ -463,7 +463,9 @@ impl Converter {
             }
         }
         let place = self.symbols.place(pc);
-        let line = OwnLine { text: place.text, function: place.function.unwrap_or_default(), source: place.source };
+        let SourcePlace { text, function, source, .. } = &*place;
+        let function = function.clone().unwrap_or_default();
+        let line = OwnLine { text: text.clone(), function, source: source.clone() };
         (self.memory.site(line), pc)
     }
 
@@ -513,7 +515,7 @@ impl Converter {
         let name = self.survey.thread_name(thread as usize);
         let location = self.own_place(thread as u32, pc);
         // The function of a line that is somebody else's tells nothing.
-        let function = place.function.filter(|_| location == place.text);
+        let function = place.function.clone().filter(|_| location == place.text);
         Waiting { thread, name, pending, object, location, function, holders }
     }
 }

@@ -105,7 +105,7 @@ struct Image {
     /// What is on the frames of functions, by where the functions are.
     frames: RefCell<FxHashMap<EntryAt, Option<Rc<FrameLayout>>>>,
     /// Places that were looked up, by the address that the file gives, as told in one directory.
-    places: RefCell<FxHashMap<u64, SourcePlace>>,
+    places: RefCell<FxHashMap<u64, Rc<SourcePlace>>>,
     /// What calls allocate, by where they return to, where the program's own code goes on, and how much.
     heap_types: RefCell<FxHashMap<(u64, u64, u64), Rc<HeapType>>>,
 }
@@ -234,19 +234,19 @@ impl Symbols {
     }
 
     /// The place of a call that returns to `pc`.
-    pub fn place(&self, pc: u64) -> SourcePlace {
+    pub fn place(&self, pc: u64) -> Rc<SourcePlace> {
         let call = pc.wrapping_sub(1);
         let Some(loaded) = self.at(call) else {
             // The runtime's own events, such as the end of the process, have no place.
             let text = if pc == 0 { "?".to_owned() } else { format!("{pc:#x}") };
-            return SourcePlace { text, ..SourcePlace::default() };
+            return SourcePlace { text, ..SourcePlace::default() }.into();
         };
         let address = call.wrapping_sub(loaded.bias);
         if let Some(known) = loaded.image.places.borrow().get(&address) {
-            return known.clone();
+            return Rc::clone(known);
         }
-        let place = self.look_up(loaded, address);
-        loaded.image.places.borrow_mut().insert(address, place.clone());
+        let place = Rc::new(self.look_up(loaded, address));
+        loaded.image.places.borrow_mut().insert(address, Rc::clone(&place));
         place
     }
 
@@ -353,9 +353,9 @@ impl Symbols {
         let found = || {
             let place = self.place(pc);
             let inlined = place.inlined.iter().map(|inlined| inlined.function.clone());
-            let functions: Vec<String> = inlined.chain(place.outer).collect();
+            let functions: Vec<String> = inlined.chain(place.outer.clone()).collect();
             let at = self.at(own.wrapping_sub(1))?;
-            let line = self.place(own).own.and_then(|line| self.source_line(&line.text)).unwrap_or_default();
+            let line = self.place(own).own.as_ref().and_then(|line| self.source_line(&line.text)).unwrap_or_default();
             let call = match self.at(pc.wrapping_sub(1)) {
                 Some(loaded) if Rc::ptr_eq(&loaded.image, &at.image) => pc,
                 _ => own,
