@@ -48,6 +48,8 @@ pub struct Scheduler {
     random: u64,
     /// How long the random policy lets a thread run, at most.
     span: u64,
+    /// For PCT: changes of priority that come soon.
+    changes: u32,
     policy: u64,
     /// Steps of the plan, in mapped memory.
     steps: *const [u64; 2],
@@ -97,6 +99,7 @@ const NEW: Scheduler = Scheduler {
     skipped: 0,
     random: 1,
     span: 100,
+    changes: 2,
     policy: 0,
     steps: std::ptr::null(),
     step_count: 0,

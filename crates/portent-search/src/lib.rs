@@ -28,6 +28,6 @@ mod stuck;
 mod subject;
 mod written;
 
-pub use search::{Explored, Incomplete, Options, Visit, explore};
+pub use search::{Explored, Incomplete, Options, Visit, explore, resume};
 pub use stuck::stuck_cuts;
-pub use subject::{End, History, Observes, Operation, Plan, Run, Seen, Step, Subject, Writes};
+pub use subject::{End, History, Observes, Operation, Plan, Run, Seen, SoFar, Step, Subject, Writes};
