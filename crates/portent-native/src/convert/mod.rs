@@ -41,7 +41,7 @@ pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::{Allocating, Meaning, Module, OwnLine, Symbols};
+use crate::symbols::{Allocating, Meaning, Module, OwnLine, SourcePlace, Symbols};
 use areas::Area;
 use benign::Benign;
 use context::EventContext;
@@ -400,7 +400,7 @@ impl Converter {
         let child = child.filter(|&child| (child as usize) < self.survey.threads.len());
         let block = match op {
             // What the program calls it, or the function that it begins in.
-            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.unwrap_or_default(),
+            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.clone().unwrap_or_default(),
             InputOp::Begin => std::mem::take(&mut self.block),
             _ => String::new(),
         };
@@ -477,7 +477,9 @@ impl Converter {
             called = own;
         }
         let place = self.symbols.place(pc);
-        let line = OwnLine { text: place.text, function: place.function.unwrap_or_default(), source: place.source };
+        let SourcePlace { text, function, source, .. } = &*place;
+        let function = function.clone().unwrap_or_default();
+        let line = OwnLine { text: text.clone(), function, source: source.clone() };
         (self.memory.site(line), Allocating { pc, called: pc, own: pc })
     }
 
@@ -527,7 +529,7 @@ impl Converter {
         let name = self.survey.thread_name(thread as usize);
         let location = self.own_place(thread as u32, pc);
         // The function of a line that is somebody else's tells nothing.
-        let function = place.function.filter(|_| location == place.text);
+        let function = place.function.clone().filter(|_| location == place.text);
         Waiting { thread, name, pending, object, location, function, holders }
     }
 }

@@ -106,7 +106,7 @@ struct Image {
     /// What is on the frames of functions, by where the functions are.
     frames: RefCell<FxHashMap<EntryAt, Option<Rc<FrameLayout>>>>,
     /// Places that were looked up, by the address that the file gives, as told in one directory.
-    places: RefCell<FxHashMap<u64, SourcePlace>>,
+    places: RefCell<FxHashMap<u64, Rc<SourcePlace>>>,
     /// What calls allocate, and how much of it.
     heap_types: RefCell<FxHashMap<(Allocating, u64), Rc<HeapType>>>,
 }
@@ -235,19 +235,19 @@ impl Symbols {
     }
 
     /// The place of a call that returns to `pc`.
-    pub fn place(&self, pc: u64) -> SourcePlace {
+    pub fn place(&self, pc: u64) -> Rc<SourcePlace> {
         let call = pc.wrapping_sub(1);
         let Some(loaded) = self.at(call) else {
             // The runtime's own events, such as the end of the process, have no place.
             let text = if pc == 0 { "?".to_owned() } else { format!("{pc:#x}") };
-            return SourcePlace { text, ..SourcePlace::default() };
+            return SourcePlace { text, ..SourcePlace::default() }.into();
         };
         let address = call.wrapping_sub(loaded.bias);
         if let Some(known) = loaded.image.places.borrow().get(&address) {
-            return known.clone();
+            return Rc::clone(known);
         }
-        let place = self.look_up(loaded, address);
-        loaded.image.places.borrow_mut().insert(address, place.clone());
+        let place = Rc::new(self.look_up(loaded, address));
+        loaded.image.places.borrow_mut().insert(address, Rc::clone(&place));
         place
     }
 
@@ -358,13 +358,13 @@ impl Symbols {
         let found = || {
             let place = self.place(pc);
             let inlined = place.inlined.iter().map(|inlined| inlined.function.clone());
-            let functions: Vec<String> = inlined.chain(place.outer).collect();
-            let place = self.place(called);
-            let around = place.inlined.into_iter().map(|inlined| inlined.function).chain(place.outer);
-            let own_inlined = self.place(own).inlined.into_iter().map(|inlined| inlined.function);
-            let around: Vec<String> = around.chain(own_inlined).collect();
+            let functions: Vec<String> = inlined.chain(place.outer.clone()).collect();
+            let [place, own_place] = [called, own].map(|pc| self.place(pc));
+            let around = place.inlined.iter().map(|inlined| &inlined.function).chain(&place.outer);
+            let own_inlined = own_place.inlined.iter().map(|inlined| &inlined.function);
+            let around: Vec<String> = around.chain(own_inlined).cloned().collect();
             let at = self.at(own.wrapping_sub(1))?;
-            let line = self.place(own).own.and_then(|line| self.source_line(&line.text)).unwrap_or_default();
+            let line = own_place.own.as_ref().and_then(|line| self.source_line(&line.text)).unwrap_or_default();
             let call = match self.at(pc.wrapping_sub(1)) {
                 Some(loaded) if Rc::ptr_eq(&loaded.image, &at.image) => pc,
                 _ => own,
