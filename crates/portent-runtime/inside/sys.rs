@@ -164,19 +164,10 @@ pub fn set_signal_mask(mask: u64) -> u64 {
     before
 }
 
-/// Maps memory; null if that fails.
+/// Maps memory, at an address if that is free; null if that fails.
 ///
 /// # Safety
 /// `fd` must be a file that nobody truncates, or -1.
-pub unsafe fn map(length: usize, protection: usize, flags: usize, fd: isize) -> *mut u8 {
-    // SAFETY: the caller vouches for the file.
-    unsafe { map_at(0, length, protection, flags, fd) }
-}
-
-/// The same, at an address if that is free.
-///
-/// # Safety
-/// As [`map`].
 pub unsafe fn map_at(at: usize, length: usize, protection: usize, flags: usize, fd: isize) -> *mut u8 {
     // SAFETY: without MAP_FIXED a new mapping disturbs nothing.
     let at = unsafe { call(SYS_MMAP, at, length, protection, flags, fd as usize, 0) };

@@ -9,6 +9,7 @@ use super::log_file::LogFile;
 use super::output::{Files, Streams};
 use super::server::{Copied, ForkServer};
 use super::session::{self, Session};
+use super::watch::Watch;
 use super::{descriptors, family, library};
 use crate::Error;
 use nix::sys::personality::{self, Persona};
@@ -199,9 +200,12 @@ pub fn run(
             Some(files)
         }
     };
+    let watch = processes.map(|_| Watch::new(session.path())).transpose().map_err(in_session)?;
     let started = Instant::now();
+    let mut first = 0;
     let (status, randomised, timed_out) = with_signals(|signals| {
         let (child, randomised) = start(&mut command)?;
+        first = child.id() as i32;
         let (status, timed_out) = signals
             .follow(Process::Started(child), limit, files.as_mut())
             .map_err(|error| io(error, &invocation.program))?;
@@ -217,6 +221,8 @@ pub fn run(
     } else if let Some(processes) = processes {
         let stopped = others(GRACE);
         family::note_ended(processes, &stopped).map_err(|error| io(error, processes))?;
+        let seen = watch.map(Watch::finish).unwrap_or_default();
+        family::note_seen(processes, &seen, first).map_err(|error| io(error, processes))?;
         (stopped, timed_out)
     } else if LogFile::open(&session.path().join("log"))?.header().children > 0 {
         (others(SHORT_GRACE), timed_out)
