@@ -26,7 +26,7 @@ mod saved;
 mod settle;
 
 pub use behaviours::Behaviours;
-pub use event::{Answer, Event, Examined, Exploration, Observer, Phase, Replayed, RunId, Stop};
+pub use event::{Answer, Event, Examined, Exploration, Observer, Phase, Reached, Replayed, RunId, Stop};
 pub use saved::SavedSearch;
 
 use crate::error::Error;
@@ -65,6 +65,8 @@ pub struct Options {
     pub extent: Extent,
     /// What chance starts from.
     pub seed: u64,
+    /// Whether what runs reach is counted.
+    pub count_reached: bool,
     /// A search to go on with.
     pub resume: Option<SavedSearch>,
     /// Rounds, at most.
@@ -150,6 +152,7 @@ impl Default for Options {
             strategy: Strategy::default(),
             extent: Extent::default(),
             seed: 0,
+            count_reached: false,
             resume: None,
             rounds: Self::ROUNDS,
             times: Self::TIMES,
