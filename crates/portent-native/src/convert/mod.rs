@@ -470,9 +470,11 @@ impl Converter {
         // Code without instrumentation was called just behind where the thread was last seen.
         let position = self.positions.get(thread as usize).copied().filter(|&position| position != 0);
         let mut called = pc;
-        for own in std::iter::once(pc).chain(position).chain(callers) {
+        let mut calls = std::iter::once(pc).chain(position).chain(callers);
+        while let Some(own) = calls.next() {
             if let Some(site) = self.sites.allocation(own, &self.symbols, &mut self.memory) {
-                return (site, Allocating { pc, called, own });
+                let outer = calls.find(|&caller| caller != own).unwrap_or(own);
+                return (site, Allocating { pc, called, own, outer });
             }
             called = own;
         }
@@ -480,7 +482,7 @@ impl Converter {
         let SourcePlace { text, function, source, .. } = &*place;
         let function = function.clone().unwrap_or_default();
         let line = OwnLine { text: text.clone(), function, source: source.clone() };
-        (self.memory.site(line), Allocating { pc, called: pc, own: pc })
+        (self.memory.site(line), Allocating { pc, called: pc, own: pc, outer: pc })
     }
 
     /// Whose memory an address is now.

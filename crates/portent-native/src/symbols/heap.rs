@@ -3,7 +3,8 @@
 //! Debug information of gcc says nothing about what a call of `malloc` or `new` makes. Asked are, in this order: the library's
 //! function that allocates, which has the type in its name (`std::allocator<Account>::allocate`, so all containers and
 //! `std::make_shared`); the line that allocates (`new Node`, `sizeof(struct node)`); the variable that the line assigns to,
-//! by its type. What the last two say is believed only if debug information knows a type of that name whose size fits.
+//! by its type; and where these say nothing, as in a program's own `xmalloc`, the same of the lines that call it. What lines say
+//! is believed only if debug information knows a type of that name whose size fits.
 
 use super::frames::LocalPart;
 use super::types::{Meaning, Part, TypeId};
@@ -19,6 +20,9 @@ pub struct Allocating {
     pub called: u64,
     /// In the program's own code.
     pub own: u64,
+    /// In the program's function that called that one: functions that allocate for others are told what, not why. The same, if
+    /// there is none.
+    pub outer: u64,
 }
 
 /// What was allocated.
@@ -80,6 +84,8 @@ pub(super) struct Allocation<'a> {
     pub(super) around: &'a [String],
     /// The text of the program's own line.
     pub(super) line: &'a str,
+    /// The texts of the lines that called the function which that line is in, the innermost first, each with a program counter.
+    pub(super) callers: &'a [(String, u64)],
     /// A program counter of that line, as the file counts, and one of the allocating call.
     pub(super) own: u64,
     pub(super) call: u64,
@@ -100,7 +106,7 @@ const FUTURE: &str = "std::future's state";
 
 /// What an allocation makes.
 pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Option<HeapType> {
-    let Allocation { functions, around, line, own, call, size } = *allocation;
+    let Allocation { functions, around, line, callers, own, call, size } = *allocation;
     if let Some((held, at, count)) = functions.iter().chain(around).find_map(|function| made_in_rust(function)) {
         let shown = without_any_scopes(held);
         let known =
@@ -127,8 +133,15 @@ pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Optio
     if functions.iter().any(|function| function.contains("std::thread::thread<")) {
         return Some(HeapType { name: "std::thread's function".into(), ..HeapType::of_size(size) });
     }
-    let named = types_in(line).into_iter().find_map(|name| by_name(debug, own, &name, size, &name, Count::AsFits));
-    named.or_else(|| by_variable(debug, own, assigned(line)?, size))
+    // One that is allocated for somebody who calls it something: several would be a guess.
+    let for_caller = |(line, pc): &(String, u64)| by_line(debug, line, *pc, size).filter(|found| found.stride == 0);
+    by_line(debug, line, own, size).or_else(|| callers.iter().find_map(for_caller))
+}
+
+/// What a line of the source allocates.
+fn by_line(debug: &Rc<Debug>, line: &str, pc: u64, size: u64) -> Option<HeapType> {
+    let named = types_in(line).into_iter().find_map(|name| by_name(debug, pc, &name, size, &name, Count::AsFits));
+    named.or_else(|| by_variable(debug, pc, assigned(line)?, size))
 }
 
 /// What a function of Rust's library allocates: the type, where in the block it is, and how many of them.

@@ -345,11 +345,12 @@ impl Symbols {
 
     /// What is allocated for the program's own code.
     pub fn heap_type(&self, by: Allocating, size: u64) -> Rc<HeapType> {
-        let Allocating { pc, called, own } = by;
+        let Allocating { pc, called, own, outer } = by;
         let at = self.at(own.wrapping_sub(1));
         let counted = |loaded: &Loaded, pc: u64| pc.wrapping_sub(loaded.bias);
         let known = |at: &Loaded| {
-            (Allocating { pc: counted(at, pc), called: counted(at, called), own: counted(at, own) }, size)
+            let [pc, called, own, outer] = [pc, called, own, outer].map(|pc| counted(at, pc));
+            (Allocating { pc, called, own, outer }, size)
         };
         // What libraries allocate is allocated by the same call for many: only the program's own image knows for whom.
         if let Some(found) = at.and_then(|at| at.image.heap_types.borrow().get(&known(at)).cloned()) {
@@ -370,10 +371,16 @@ impl Symbols {
                 _ => own,
             };
             let counted = |pc: u64| pc.wrapping_sub(1).wrapping_sub(at.bias);
+            let inlined = own_place.inlined.iter().map(|inlined| (inlined.call.clone(), own));
+            let own_line = |pc: u64| self.place(pc).own.as_ref().map(|line| (line.text.clone(), pc));
+            let callers = inlined.chain(Some(outer).filter(|&outer| outer != own).and_then(own_line));
+            let text = |(place, pc): (String, u64)| Some((self.source_line(&place)?, counted(pc)));
+            let callers: Vec<(String, u64)> = callers.filter_map(text).filter(|(caller, _)| *caller != line).collect();
             let allocation = heap::Allocation {
                 functions: &functions,
                 around: &around,
                 line: &line,
+                callers: &callers,
                 own: counted(own),
                 call: counted(call),
                 size,
