@@ -50,7 +50,8 @@ use locals::Calls;
 use memory::Memory;
 use oddities::Oddity;
 use pages::{KnownVariable, Seen};
-use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, note, op};
+use portent_explore::{Spin, SpinKind};
+use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, note, op, spins};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
@@ -75,6 +76,8 @@ pub struct Converted {
     pub oddities: Oddities,
     /// Who waited for whom, if nobody could move.
     pub deadlock: Option<Vec<Waiting>>,
+    /// Where threads waited in loops that only look.
+    pub spins: Vec<Spin>,
     /// What the program did to memory and objects, and how it died.
     pub misdeeds: Misdeeds,
     /// Where the threads of a schedule's goal were when it was reached, in the program's own code.
@@ -149,8 +152,8 @@ pub fn convert(
     sink.write(&converter.names, &batch)?;
     // Damage inside an event is seen only now.
     converter.survey.events = index;
-    let Converter { survey, names, symbols, oddities, deadlock, faults, goal_places, .. } = converter;
-    Ok(Converted { survey, names, symbols, oddities, deadlock, misdeeds: faults.finish(), goal_places })
+    let Converter { survey, names, symbols, oddities, deadlock, spins, faults, goal_places, .. } = converter;
+    Ok(Converted { survey, names, symbols, oddities, deadlock, spins, misdeeds: faults.finish(), goal_places })
 }
 
 /// A trace has room for so many call stacks, and for one more every few events; recursion that needs more is shortened.
@@ -176,6 +179,7 @@ struct Converter {
     /// How often each thread has asked that its accesses be ignored.
     ignoring: Vec<u32>,
     deadlock: Option<Vec<Waiting>>,
+    spins: Vec<Spin>,
     goal_places: Vec<String>,
     /// The region of what each pointer was last seen to point to, by the pointer and the address.
     pointed: FxHashMap<(u32, i64), u32>,
@@ -218,6 +222,7 @@ impl Converter {
             benign: Benign::default(),
             ignoring: vec![0; threads],
             deadlock: None,
+            spins: Vec::new(),
             goal_places: Vec::new(),
             pointed: FxHashMap::default(),
             block: String::new(),
@@ -443,6 +448,16 @@ impl Converter {
                 let places = rows.map(|[thread, _, _, _, pc, _]: [u64; 6]| self.own_place(thread as u32, pc));
                 self.goal_places = places.collect();
             }
+            note::SPINS => {
+                let [pc, what, events, iteration] = numbers(payload);
+                let place = self.own_place(running, pc);
+                let kind = match what {
+                    spins::WAITS => SpinKind::Waits,
+                    spins::COUNTS => SpinKind::Counts,
+                    _ => SpinKind::Plain,
+                };
+                self.spins.push(Spin { thread: running, events, iteration, kind, place });
+            }
             note::DEADLOCK => self.deadlock = Some(payload.chunks_exact(32).map(|row| self.waiting(row)).collect()),
             _ => self.fault_note(kind, payload, running, index),
         }
@@ -508,6 +523,7 @@ impl Converter {
             Some(ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier | ObjectClass::Token) => {
                 self.object_name(address)
             }
+            Some(ObjectClass::Variable) => self.object_name(address),
             _ => None,
         };
         let name = self.survey.thread_name(thread as usize);
