@@ -4,7 +4,8 @@
 //! all combinations of places at which threads can wait are gone through, and the engine is asked only about those in which
 //! everybody waits. That is exact, and meant for small runs.
 
-use crate::subject::{End, Observes, Run};
+use crate::spins::Spins;
+use crate::subject::{End, History, Observes, Operation, Run, Seen};
 use portent_order::engine::{Effort, Engine};
 use portent_order::{At, Divergence, Outcome, Schedule, Verdict};
 use portent_trace::{EventId, LockId, Mode, Op, ThreadId};
@@ -28,22 +29,35 @@ enum Waits {
     Lock(LockId, Mode),
     /// The event is a receive.
     Token,
+    /// In a loop that only looks, as long as this is what it sees, if that is known.
+    Spin(Option<Seen>),
     /// For something that no reordering gives.
     ForEver,
     /// For nothing: it is done, or has failed.
     No,
 }
 
+/// A cut in which nothing can go on.
+#[derive(Clone, Debug)]
+pub struct Stuck {
+    /// Ways to get there.
+    pub schedules: Vec<Schedule>,
+    /// Whether threads spin. Then there is a way for each of them by itself to see what it has seen; whether all that they look at stays
+    /// as it is shows when the ways are run.
+    pub spins: bool,
+}
+
 /// The cuts, as numbers of operations by thread, of all reorderings of a run that are stuck, though some thread still waits, and how
 /// to get there. `None` if there are more than `most` combinations to look at, or the engine did not decide one.
 pub fn stuck_cuts(
     run: &Run,
+    spins: &Spins,
     engine: &mut Engine<'_, '_>,
     most: usize,
     effort: Effort,
-) -> Option<BTreeMap<Vec<usize>, Schedule>> {
+) -> Option<BTreeMap<Vec<usize>, Stuck>> {
     let mut points: Vec<Vec<Point>> =
-        (0..run.trace.threads()).map(|thread| points(run, ThreadId::new(thread))).collect();
+        (0..run.trace.threads()).map(|thread| points(run, spins, ThreadId::new(thread))).collect();
     let combinations = points.iter().try_fold(1usize, |all, points| all.checked_mul(points.len().max(1)))?;
     if combinations > most {
         return None;
@@ -56,9 +70,9 @@ pub fn stuck_cuts(
         let state: Vec<&Point> = points.iter().zip(&chosen).map(|(points, &at)| &points[at]).collect();
         if is_stuck(run, &state) {
             match reaches(run, engine, &state, effort) {
-                Verdict::Feasible(schedule) => drop(stuck.insert(cut(run, &state), schedule)),
-                Verdict::Infeasible => {}
-                Verdict::Unknown(_) => return None,
+                Some(Stuck { schedules, .. }) if schedules.is_empty() => {}
+                Some(found) => drop(stuck.insert(cut(run, &state), found)),
+                None => return None,
             }
         }
         let Some(next) = (0..chosen.len()).find(|&thread| chosen[thread] + 1 < points[thread].len()) else {
@@ -70,7 +84,7 @@ pub fn stuck_cuts(
 }
 
 /// The places at which a thread of the trace can stay.
-fn points(run: &Run, thread: ThreadId) -> Vec<Point> {
+fn points(run: &Run, spins: &Spins, thread: ThreadId) -> Vec<Point> {
     let history = run.threads.iter().flatten().find(|history| history.thread == thread);
     let mut tries = BTreeSet::new();
     let mut done = BTreeSet::new();
@@ -87,6 +101,8 @@ fn points(run: &Run, thread: ThreadId) -> Vec<Point> {
             Op::Receive(_) => Some(Waits::Token),
             _ => None,
         };
+        let spins = done.contains(&event.id).then(|| spins_at(history, spins, steps)).flatten();
+        let waits = waits.or(spins);
         points.extend(waits.map(|waits| Point { event: Some(event.id), waits, holds: holds.clone(), steps }));
         match event.op {
             Op::Acquire(lock, mode) => holds.push((lock, mode)),
@@ -95,19 +111,30 @@ fn points(run: &Run, thread: ThreadId) -> Vec<Point> {
         }
         steps += usize::from(done.contains(&event.id));
     }
+    let spinning = spins_at(history, spins, steps);
     let waits = match history.map(|history| history.end) {
         None | Some(End::Done | End::Failed(_)) => Waits::No,
-        Some(End::Waits { op: Some(Op::Acquire(lock, mode)), .. }) => Waits::Lock(lock, mode),
+        Some(End::Waits { observes: Observes::Nothing, op: Some(Op::Acquire(lock, mode)), .. }) => {
+            Waits::Lock(lock, mode)
+        }
+        Some(End::Waits { observes: Observes::Value(_) | Observes::Try, .. }) => spinning.unwrap_or(Waits::Spin(None)),
         Some(End::Waits { .. } | End::Cut) => Waits::ForEver,
     };
     points.push(Point { event: None, waits, holds, steps });
     points
 }
 
+/// Whether the thread can spin after so many operations.
+fn spins_at(history: Option<&History>, spins: &Spins, steps: usize) -> Option<Waits> {
+    let history = history?;
+    let operation: Operation = history.operation(steps)?;
+    spins.sees(&history.steps[..steps], operation).map(|seen| Waits::Spin(Some(seen)))
+}
+
 /// Whether everybody waits, and somebody for something.
 fn is_stuck(run: &Run, state: &[&Point]) -> bool {
     let waits = |(thread, point): (usize, &&Point)| match point.waits {
-        Waits::No | Waits::ForEver => true,
+        Waits::No | Waits::ForEver | Waits::Spin(_) => true,
         Waits::Lock(lock, mode) => state.iter().enumerate().any(|(other, point)| {
             other != thread && point.holds.iter().any(|&(held, how)| held == lock && how.conflicts_with(mode))
         }),
@@ -123,17 +150,43 @@ fn is_stuck(run: &Run, state: &[&Point]) -> bool {
     state.iter().any(|point| point.waits != Waits::No) && state.iter().enumerate().all(waits)
 }
 
-/// Whether a reordering leads there.
-fn reaches(run: &Run, engine: &mut Engine<'_, '_>, state: &[&Point], effort: Effort) -> Verdict {
+/// Which reorderings lead there: none if that cannot be, `None` if the engine did not decide it.
+fn reaches(run: &Run, engine: &mut Engine<'_, '_>, state: &[&Point], effort: Effort) -> Option<Stuck> {
+    debug_assert_eq!(state.len(), run.trace.threads());
     let at = |(thread, point): (usize, &&Point)| match point.event {
         // A thread that is not there yet stands before its first event anyway.
         Some(event) => At::Event(event),
-        None => At::End(ThreadId::new(thread), Op::Branch),
+        None => At::End(ThreadId::new(thread), pending(run, ThreadId::new(thread))),
     };
-    let mut meanwhile: Vec<At> = state.iter().enumerate().map(at).collect();
-    let Some(first) = meanwhile.pop() else { return Verdict::Infeasible };
-    debug_assert_eq!(state.len(), run.trace.threads());
-    engine.diverges(&Divergence { meanwhile, ..Divergence::new(first, Outcome::Any) }, effort)
+    let all: Vec<At> = state.iter().enumerate().map(at).collect();
+    let spins = |thread: &usize| matches!(state[*thread].waits, Waits::Spin(_));
+    let spinning: Vec<usize> = (0..state.len()).filter(spins).collect();
+    let spins = !spinning.is_empty();
+    let asked = if spins { spinning } else { vec![state.len().checked_sub(1)?] };
+    let mut schedules = Vec::new();
+    for thread in asked {
+        let outcome = match state[thread].waits {
+            Waits::Spin(Some(Seen::Value(value))) => Outcome::Sees(value),
+            Waits::Spin(Some(Seen::Busy)) => Outcome::Fails,
+            _ => Outcome::Any,
+        };
+        let mut meanwhile = all.clone();
+        let first = meanwhile.swap_remove(thread);
+        match engine.diverges(&Divergence { meanwhile, ..Divergence::new(first, outcome) }, effort) {
+            Verdict::Feasible(schedule) => schedules.push(schedule),
+            Verdict::Infeasible => return Some(Stuck { schedules: Vec::new(), spins }),
+            Verdict::Unknown(_) => return None,
+        }
+    }
+    Some(Stuck { schedules, spins })
+}
+
+/// What a thread still wants to do where the run ends.
+fn pending(run: &Run, thread: ThreadId) -> Op {
+    match run.threads.iter().flatten().find(|history| history.thread == thread).map(|history| history.end) {
+        Some(End::Waits { op: Some(op), .. }) => op,
+        _ => Op::Branch,
+    }
 }
 
 fn cut(run: &Run, state: &[&Point]) -> Vec<usize> {
