@@ -33,11 +33,11 @@ impl Spins {
         self.lengths.iter().any(|&length| self.completes_one(before, length, operation, seen))
     }
 
-    /// What the operation sees as long as the thread spins; `None` if it does not.
-    pub(crate) fn sees(&self, before: &[Step], operation: Operation) -> Option<Seen> {
+    /// What the operation sees as long as the thread spins, and how long an iteration is; `None` if it does not.
+    pub(crate) fn sees(&self, before: &[Step], operation: Operation) -> Option<(Seen, usize)> {
         self.lengths.iter().find_map(|&length| {
             let seen = before.get(before.len().checked_sub(length)?)?.seen;
-            self.completes_one(before, length, operation, seen).then_some(seen)
+            self.completes_one(before, length, operation, seen).then_some((seen, length))
         })
     }
 

@@ -5,10 +5,10 @@
 //! everybody waits. That is exact, and meant for small runs.
 
 use crate::spins::Spins;
-use crate::subject::{End, History, Observes, Operation, Run, Seen};
+use crate::subject::{End, History, Observes, Operation, Run, Seen, Step};
 use portent_order::engine::{Effort, Engine};
 use portent_order::{At, Divergence, Outcome, Schedule, Verdict};
-use portent_trace::{EventId, LockId, Mode, Op, ThreadId};
+use portent_trace::{EventId, LockId, Mode, Op, ThreadId, VarId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A place at which a thread can stay for ever.
@@ -20,6 +20,8 @@ struct Point {
     waits: Waits,
     /// The locks that it holds.
     holds: Vec<(LockId, Mode)>,
+    /// What it must see to stay there, if it spins.
+    sees: Vec<(VarId, i64)>,
     /// How many operations it has done.
     steps: usize,
 }
@@ -101,9 +103,10 @@ fn points(run: &Run, spins: &Spins, thread: ThreadId) -> Vec<Point> {
             Op::Receive(_) => Some(Waits::Token),
             _ => None,
         };
-        let spins = done.contains(&event.id).then(|| spins_at(history, spins, steps)).flatten();
-        let waits = waits.or(spins);
-        points.extend(waits.map(|waits| Point { event: Some(event.id), waits, holds: holds.clone(), steps }));
+        let spins = done.contains(&event.id).then(|| spins_at(run, history, spins, steps)).flatten();
+        let waits = waits.map(|waits| (waits, Vec::new())).or(spins);
+        let point = |(waits, sees)| Point { event: Some(event.id), waits, holds: holds.clone(), sees, steps };
+        points.extend(waits.map(point));
         match event.op {
             Op::Acquire(lock, mode) => holds.push((lock, mode)),
             Op::Release(lock, mode) => holds.retain(|held| *held != (lock, mode)),
@@ -111,24 +114,30 @@ fn points(run: &Run, spins: &Spins, thread: ThreadId) -> Vec<Point> {
         }
         steps += usize::from(done.contains(&event.id));
     }
-    let spinning = spins_at(history, spins, steps);
+    let (spinning, sees) = spins_at(run, history, spins, steps).unwrap_or((Waits::Spin(None), Vec::new()));
     let waits = match history.map(|history| history.end) {
         None | Some(End::Done | End::Failed(_)) => Waits::No,
         Some(End::Waits { observes: Observes::Nothing, op: Some(Op::Acquire(lock, mode)), .. }) => {
             Waits::Lock(lock, mode)
         }
-        Some(End::Waits { observes: Observes::Value(_) | Observes::Try, .. }) => spinning.unwrap_or(Waits::Spin(None)),
+        Some(End::Waits { observes: Observes::Value(_) | Observes::Try, .. }) => spinning,
         Some(End::Waits { .. } | End::Cut) => Waits::ForEver,
     };
-    points.push(Point { event: None, waits, holds, steps });
+    points.push(Point { event: None, waits, holds, sees, steps });
     points
 }
 
-/// Whether the thread can spin after so many operations.
-fn spins_at(history: Option<&History>, spins: &Spins, steps: usize) -> Option<Waits> {
+/// Whether the thread can spin after so many operations, and what it then sees.
+fn spins_at(run: &Run, history: Option<&History>, spins: &Spins, steps: usize) -> Option<(Waits, Vec<(VarId, i64)>)> {
     let history = history?;
     let operation: Operation = history.operation(steps)?;
-    spins.sees(&history.steps[..steps], operation).map(|seen| Waits::Spin(Some(seen)))
+    let (seen, length) = spins.sees(&history.steps[..steps], operation)?;
+    let look = |step: &Step| match step.seen {
+        Seen::Value(value) => Some((run.trace.op(step.event).variable()?, value)),
+        _ => None,
+    };
+    let sees = history.steps[steps - length..steps].iter().filter_map(look).collect();
+    Some((Waits::Spin(Some(seen)), sees))
 }
 
 /// Whether everybody waits, and somebody for something.
@@ -147,7 +156,13 @@ fn is_stuck(run: &Run, state: &[&Point]) -> bool {
                 .all(|&send| state[run.trace.thread(send).index()].event.is_none_or(|event| send < event))
         }
     };
-    state.iter().any(|point| point.waits != Waits::No) && state.iter().enumerate().all(waits)
+    state.iter().any(|point| point.waits != Waits::No) && state.iter().enumerate().all(waits) && agree(state)
+}
+
+/// Whether those who spin can see what they see at the same time.
+fn agree(state: &[&Point]) -> bool {
+    let mut values: BTreeMap<VarId, i64> = BTreeMap::new();
+    state.iter().flat_map(|point| &point.sees).all(|&(x, value)| *values.entry(x).or_insert(value) == value)
 }
 
 /// Which reorderings lead there: none if that cannot be, `None` if the engine did not decide it.

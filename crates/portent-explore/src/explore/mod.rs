@@ -23,6 +23,7 @@ mod neighbours;
 mod outcomes;
 mod printed;
 mod settle;
+mod spinning;
 
 pub use behaviours::Behaviours;
 pub use event::{Answer, Event, Examined, Exploration, Observer, Replayed, RunId, Stop};
