@@ -21,6 +21,8 @@ pub struct Outcome {
     pub deadlock: Option<Vec<Stuck>>,
     /// Where threads waited in loops that only look, in order.
     pub spins: Vec<Spin>,
+    /// What variables held before the first write, where that is known and nobody had read it: their numbers, and the values.
+    pub initial: Vec<(u32, i64)>,
     /// What the threads of the schedule's goal were about to do when the schedule was done.
     pub at_goal: Option<Vec<AtGoal>>,
     /// Where the schedule could not be followed.
@@ -230,6 +232,7 @@ impl Outcome {
             thrown: None,
             deadlock: None,
             spins: Vec::new(),
+            initial: Vec::new(),
             at_goal: None,
             not_followed: None,
             faults: Vec::new(),

@@ -156,13 +156,26 @@ fn is_stuck(run: &Run, state: &[&Point]) -> bool {
                 .all(|&send| state[run.trace.thread(send).index()].event.is_none_or(|event| send < event))
         }
     };
-    state.iter().any(|point| point.waits != Waits::No) && state.iter().enumerate().all(waits) && agree(state)
+    state.iter().any(|point| point.waits != Waits::No) && state.iter().enumerate().all(waits) && agree(run, state)
 }
 
-/// Whether those who spin can see what they see at the same time.
-fn agree(state: &[&Point]) -> bool {
+/// Whether those who spin can see what they see at the same time: every variable holds one value, and what some thread wrote last.
+fn agree(run: &Run, state: &[&Point]) -> bool {
     let mut values: BTreeMap<VarId, i64> = BTreeMap::new();
-    state.iter().flat_map(|point| &point.sees).all(|&(x, value)| *values.entry(x).or_insert(value) == value)
+    let mut sees = state.iter().flat_map(|point| &point.sees);
+    sees.all(|&(x, value)| *values.entry(x).or_insert(value) == value)
+        && values.into_iter().all(|(x, value)| can_hold(run, state, x, value))
+}
+
+fn can_hold(run: &Run, state: &[&Point], x: VarId, value: i64) -> bool {
+    let mut last: BTreeMap<ThreadId, Option<i64>> = BTreeMap::new();
+    for event in run.trace.events().filter(|event| event.op.writes() && event.op.variable() == Some(x)) {
+        if state[event.thread.index()].event.is_none_or(|point| event.id < point) {
+            last.insert(event.thread, event.value);
+        }
+    }
+    // Where nobody has written, it is what it was.
+    last.is_empty() || last.values().any(|&written| written.is_none_or(|written| written == value))
 }
 
 /// Which reorderings lead there: none if that cannot be, `None` if the engine did not decide it.

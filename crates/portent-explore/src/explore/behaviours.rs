@@ -14,7 +14,8 @@ use crate::schedule::Schedule;
 use portent_order::engine::Effort;
 use portent_search::{End, History, Incomplete, Observes, Operation, Seen, Step, Writes, stuck_cuts};
 use portent_trace::{
-    EventId, FunctionBlocks, InputEvent, InputOp, LocId, ObjectClass, Op, ReadOrder, SYSTEM_CALLS, ThreadId, Trace,
+    EventId, FunctionBlocks, InputEvent, InputOp, LocId, ObjectClass, Op, ReadOrder, SYSTEM_CALLS, StackColumn,
+    ThreadId, Trace, WriteOrder,
 };
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::collections::BTreeSet;
@@ -271,7 +272,9 @@ impl Recorded<'_, '_> {
     /// The histories of a run, of which so many events of each thread were planned.
     fn told(&mut self, whole: &Run, planned: &FxHashMap<u32, u64>) -> Result<portent_search::Run, Error> {
         let shortened = spinning::shorten(whole, planned);
-        let run = shortened.as_ref().unwrap_or(whole);
+        let begun = begin_with_initial(shortened.as_ref().unwrap_or(whole));
+        let (run, first) =
+            begun.as_ref().map_or((shortened.as_ref().unwrap_or(whole), 0), |(run, first)| (run, *first));
         let trace = run.trace(FunctionBlocks::None)?;
         if run.events.len() > LONGEST {
             self.made.push(Made { threads: Vec::new() });
@@ -309,6 +312,10 @@ impl Recorded<'_, '_> {
         let mut did = vec![None; run.events.len()];
         let mut called = BTreeSet::new();
         for (at, event) in run.events.iter().enumerate() {
+            if at < first {
+                shown(run, &trace, at, 0, &known, &mut memory).ok();
+                continue;
+            }
             let events = executed.entry(event.thread).or_default();
             *events += 1;
             let Some(&number) = known.get(&event.thread) else { continue };
@@ -345,7 +352,12 @@ impl Recorded<'_, '_> {
         let mut spins = Vec::new();
         for spin in spinning::pure(run) {
             self.spins.insert(spin.place.clone());
-            let own = own.get(&spin.thread).map_or(&[][..], |own| &own[..own.len().min(spin.events as usize)]);
+            let more = if run.events.first().is_some_and(|event| event.thread.index() as u32 == spin.thread) {
+                first
+            } else {
+                0
+            };
+            let own = own.get(&spin.thread).map_or(&[][..], |own| &own[..own.len().min(spin.events as usize + more)]);
             let iteration = &own[own.len().saturating_sub(spin.iteration as usize)..];
             spins.push(iteration.iter().filter_map(|&at| did[at]).collect());
         }
@@ -394,6 +406,25 @@ impl Recorded<'_, '_> {
         }
         ended
     }
+}
+
+/// The run with writes, by its first thread and before everything else, of what variables held at first; and how many these are. `None`
+/// if nothing is known of that but what was read.
+fn begin_with_initial(run: &Run) -> Option<(Run, usize)> {
+    let first = run.events.first()?;
+    let write = |&(object, value): &(u32, i64)| InputEvent {
+        op: InputOp::Write(WriteOrder::Plain),
+        object,
+        value: Some(value),
+        ..*first
+    };
+    let mut events: Vec<InputEvent> = run.outcome.initial.iter().map(write).collect();
+    let count = events.len();
+    events.extend(&run.events);
+    let mut stacks = StackColumn::default();
+    stacks.append(count, &run.stacks, 0..run.events.len());
+    let (names, outcome) = (run.names.clone(), run.outcome.clone());
+    (count > 0).then_some((Run { events, stacks, names, outcome, recording: Vec::new() }, count))
 }
 
 /// Why a loop that only looks may do more than that.

@@ -57,7 +57,7 @@ use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
     SYSTEM_CALLS, StackId, ThreadId, TraceError, WriteOrder, is_user_place,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sites::{OpenCall, Sites};
 use std::cell::Cell;
 use std::path::Path;
@@ -78,6 +78,8 @@ pub struct Converted {
     pub deadlock: Option<Vec<Waiting>>,
     /// Where threads waited in loops that only look.
     pub spins: Vec<Spin>,
+    /// What global variables held before the first write, where that came before any read.
+    pub initial: Vec<(u32, i64)>,
     /// What the program did to memory and objects, and how it died.
     pub misdeeds: Misdeeds,
     /// Where the threads of a schedule's goal were when it was reached, in the program's own code.
@@ -152,8 +154,8 @@ pub fn convert(
     sink.write(&converter.names, &batch)?;
     // Damage inside an event is seen only now.
     converter.survey.events = index;
-    let Converter { survey, names, symbols, oddities, deadlock, spins, faults, goal_places, .. } = converter;
-    Ok(Converted { survey, names, symbols, oddities, deadlock, spins, misdeeds: faults.finish(), goal_places })
+    let Converter { survey, names, symbols, oddities, deadlock, spins, initial, faults, goal_places, .. } = converter;
+    Ok(Converted { survey, names, symbols, oddities, deadlock, spins, initial, misdeeds: faults.finish(), goal_places })
 }
 
 /// A trace has room for so many call stacks, and for one more every few events; recursion that needs more is shortened.
@@ -180,6 +182,9 @@ struct Converter {
     ignoring: Vec<u32>,
     deadlock: Option<Vec<Waiting>>,
     spins: Vec<Spin>,
+    initial: Vec<(u32, i64)>,
+    /// Variables that were accessed.
+    met: FxHashSet<u32>,
     goal_places: Vec<String>,
     /// The region of what each pointer was last seen to point to, by the pointer and the address.
     pointed: FxHashMap<(u32, i64), u32>,
@@ -223,6 +228,8 @@ impl Converter {
             ignoring: vec![0; threads],
             deadlock: None,
             spins: Vec::new(),
+            initial: Vec::new(),
+            met: FxHashSet::default(),
             goal_places: Vec::new(),
             pointed: FxHashMap::default(),
             block: String::new(),
@@ -292,6 +299,10 @@ impl Converter {
                 if let Some(area) = freed.filter(|_| !is_object) {
                     self.used_after_free(thread, index, event, area);
                 }
+                if self.met.insert(known.variable) && event.op >= op::WRITE && !known.on_stack {
+                    let value = self.symbols.initial(address, size);
+                    self.initial.extend(value.map(|value| (known.variable, extended(value, size, known.meaning))));
+                }
                 known
             }
         };
@@ -322,10 +333,7 @@ impl Converter {
             None if is_read => {}
             None => pages.write_unknown(address, size.into()),
         }
-        let told = told.map(|value| {
-            let unused = if meaning == Meaning::Signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
-            ((value << unused) as i64) >> unused
-        });
+        let told = told.map(|value| extended(value, size, meaning));
         if let Some(value) = told.filter(|_| meaning == Meaning::Pointer && !on_stack) {
             self.points(index, variable, value)?;
         }
@@ -538,4 +546,10 @@ impl Converter {
 fn own_text(names: &Names, at: LocId) -> String {
     let location = names.location(at);
     if is_user_place(&location) { location.to_string() } else { String::new() }
+}
+
+/// A value of so many bytes as a number.
+fn extended(value: u64, size: u32, meaning: Meaning) -> i64 {
+    let unused = if meaning == Meaning::Signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
+    ((value << unused) as i64) >> unused
 }

@@ -7,9 +7,7 @@ use crate::failure::Failure;
 use crate::interrupt::{self, INTERRUPTED};
 use crate::reports;
 use crate::terminal::{self, Bar, Unit};
-use portent_explore::{
-    Answer, Error, Event, Examined, Exploration, Observer, Options, Program, Run, RunId,
-};
+use portent_explore::{Answer, Error, Event, Examined, Exploration, Observer, Options, Program, Run, RunId};
 use portent_native::record::not_covered;
 use portent_order::Model;
 use portent_predict::BugKind;
