@@ -338,8 +338,9 @@ fn signal_words(signal: i32, crash: Option<&Crash>) -> String {
     };
     let name = if name.is_empty() { format!("signal {signal}") } else { name.to_owned() };
     match crash.and_then(|crash| crash.address) {
-        Some(address @ 0..4096) if matches!(signal, 7 | 11) => {
-            format!("{name} at address {address:#x}: a null pointer is used")
+        Some(0) if matches!(signal, 7 | 11) => format!("{name}: a null pointer is used"),
+        Some(address @ 1..4096) if matches!(signal, 7 | 11) => {
+            format!("{name}: a null pointer is used, {address} bytes behind it")
         }
         Some(_) if matches!(signal, 7 | 11) => format!("{name}: a pointer that leads nowhere is used"),
         _ => name,

@@ -25,7 +25,8 @@ mod schedule;
 
 pub use error::Error;
 pub use explore::{
-    Answer, Behaviours, Event, Examined, Exploration, Observer, Options, Replayed, RunId, Stop, explore,
+    Answer, Behaviours, Event, Examined, Exploration, Extent, Observer, Options, Phase, Replayed, RunId, SavedSearch,
+    Stop, Strategy, explore,
 };
 pub use failure::Failed;
 pub use outcome::{

@@ -6,7 +6,7 @@ use crate::schedule::Schedule;
 use portent_trace::format::{self, Dialect, Format, OpenOptions, RECORDING, TraceSink};
 use portent_trace::{
     EventList, FunctionBlocks, InputBatch, InputEvent, InputOp, InputSource, Layout, LocId, Names, ObjectClass,
-    StackColumn, StackFrame, Trace, TraceError, user_frame,
+    StackColumn, StackFrame, Trace, TraceError, is_user_place, told_function, user_frame, without_address,
 };
 use rustc_hash::FxBuildHasher;
 use std::collections::{HashMap, HashSet};
@@ -120,11 +120,21 @@ impl Run {
         let thread = self.names.thread(event.thread);
         let object = match event.op.class() {
             ObjectClass::None => String::new(),
-            class => format!("({})", self.names.name(class, event.object)),
+            ObjectClass::Function => {
+                format!("({})", told_function(self.names.name(ObjectClass::Function, event.object)))
+            }
+            class => format!("({})", self.names.called(class, event.object)),
         };
         let place = self.names.location(event.loc);
-        let function = place.function.map(|name| format!(" in {name}")).unwrap_or_default();
-        format!("{thread}: {}{object} at {place}{function}", event.op.text())
+        // Where in a library it is says nothing to whoever called it.
+        let at = match is_user_place(&place) || place.file.is_none() {
+            true => {
+                let function = place.function.map(|name| format!(" in {}", told_function(name))).unwrap_or_default();
+                format!("at {}{function}", without_address(&place.to_string()))
+            }
+            false => "in a library".to_owned(),
+        };
+        format!("{thread}: {}{object} {at}", event.op.text())
     }
 }
 

@@ -67,6 +67,7 @@ mod marks;
 mod mutex;
 mod objects;
 mod once;
+mod one_core;
 mod openmp;
 mod outside;
 mod process;

@@ -4,7 +4,7 @@ use crate::entry::entry;
 use crate::log::{self, message, note, op};
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{answers, blocking, channels, family, record, sched, sys, throw};
+use crate::{answers, blocking, channels, family, one_core, record, sched, sys, throw};
 
 /// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
 /// does not wait for.
@@ -23,6 +23,22 @@ fn hold_exit(status: i32, pc: usize, hold: bool) {
     record::numbers(note::EXIT, &[status as u32 as u64]);
     ended();
     // What runs from here on, destructors of static objects and the like, runs undisturbed.
+    me.allow(u64::MAX);
+    state::leave(me);
+}
+
+/// When all that runs at the end has run: threads that can go on do so now. In truth they would, until the process is gone, with
+/// what the destructors of static objects have left.
+unsafe extern "C" fn hold_the_very_end(_: Ptr) {
+    let Some(me) = state::enter() else { return };
+    let goes_on = {
+        let mut scheduler = sched::lock();
+        scheduler.has_no_more_events(me);
+        scheduler.exiting && scheduler.somebody_can_go_on()
+    };
+    if goes_on {
+        sched::ask(me, Pending { op: op::EXIT, wait: Wait::Exit, ..Pending::default() });
+    }
     me.allow(u64::MAX);
     state::leave(me);
 }
@@ -113,10 +129,15 @@ pub unsafe extern "C-unwind" fn __libc_start_main(
 ) -> i32 {
     #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::versioned(b"__libc_start_main\0", b"GLIBC_2.34\0");
+    #[unsafe(link_section = "portent_real")]
+    static AT_EXIT: Real = Real::new(b"__cxa_atexit\0");
     type Start = unsafe extern "C-unwind" fn(Main, i32, Ptr, Ptr, Ptr, Ptr, Ptr) -> i32;
-    // SAFETY: the C library's function; `main` stands in for the program's.
+    type AtExit = unsafe extern "C" fn(unsafe extern "C" fn(Ptr), Ptr, Ptr) -> i32;
+    // SAFETY: the C library's functions; `main` stands in for the program's. What is registered first is called last.
     unsafe {
         MAIN = main_routine;
+        let at_exit = std::mem::transmute::<Ptr, AtExit>(AT_EXIT.required());
+        at_exit(hold_the_very_end, std::ptr::null_mut(), std::ptr::null_mut());
         std::mem::transmute::<Ptr, Start>(REAL.required())(main, count, arguments, init, fini, loader_fini, stack_end)
     }
 }
@@ -151,6 +172,7 @@ fn shown_number(real: i32) -> i32 {
 /// A child has one thread, and runs unrecorded while it does: the first thing it does, whoever forked.
 extern "C" fn in_child() {
     state::set_current(std::ptr::null_mut());
+    one_core::in_child();
     family::in_child();
 }
 
@@ -227,14 +249,8 @@ unsafe fn spawned(which: &'static Real, pid: *mut i32, arguments: [Ptr; 5]) -> i
     let [path, actions, attributes, argv, environment] = arguments;
     // SAFETY: the C library's function, with its own arguments; all registers are used, so the site is not known.
     unsafe {
-        let result = std::mem::transmute::<Ptr, Spawn>(which.required())(
-            &raw mut child,
-            path,
-            actions,
-            attributes,
-            argv,
-            environment,
-        );
+        let spawn = std::mem::transmute::<Ptr, Spawn>(which.required());
+        let result = one_core::with_all_cores(|| spawn(&raw mut child, path, actions, attributes, argv, environment));
         if result == 0 {
             if let Some(me) = state::enter() {
                 child = child_made(me, child);

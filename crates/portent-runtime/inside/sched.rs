@@ -50,6 +50,8 @@ pub struct Scheduler {
     random: u64,
     /// How long the random policy lets a thread run, at most.
     span: u64,
+    /// For PCT: changes of priority that come soon.
+    changes: u32,
     policy: u64,
     /// Steps of the plan, in mapped memory.
     steps: *const [u64; 2],
@@ -99,6 +101,7 @@ const NEW: Scheduler = Scheduler {
     skipped: 0,
     random: 1,
     span: 100,
+    changes: 2,
     policy: 0,
     steps: std::ptr::null(),
     step_count: 0,
@@ -390,6 +393,14 @@ fn make_way(me: &mut Thread, pc: usize) {
     ask(me, Pending { op: op::RESUME, pc, ..Pending::default() });
 }
 
+/// What `Thread::turn` says, when it is not 0.
+mod turn {
+    /// The thread has the token.
+    pub const YOURS: u32 = 1;
+    /// It sleeps on that word, and has to be woken.
+    pub const ASLEEP: u32 = 2;
+}
+
 /// Chooses who runs next and wakes it, unless that is `asking` itself. The lock is given back first: whoever is woken
 /// would often find it taken.
 fn hand_over(mut scheduler: Locked, asking: u32) {
@@ -401,25 +412,26 @@ fn hand_over(mut scheduler: Locked, asking: u32) {
     };
     scheduler.grant(next);
     // SAFETY: a thread of the table, which lives for ever.
-    let turn = unsafe { &(*thread(next)).turn };
-    turn.store(1, Ordering::Release);
+    let word = unsafe { &(*thread(next)).turn };
+    let sleeps = word.swap(turn::YOURS, Ordering::AcqRel) == turn::ASLEEP;
     drop(scheduler);
-    if next != asking {
-        sys::futex_wake(turn.as_ptr());
+    if sleeps {
+        sys::futex_wake(word.as_ptr());
     }
 }
 
 fn wait_for_turn(me: &mut Thread) {
-    while me.turn.load(Ordering::Acquire) == 0 {
+    // Whoever gives the turn need not wake those that are still on their way to sleep.
+    while me.turn.compare_exchange(0, turn::ASLEEP, Ordering::Acquire, Ordering::Acquire) != Err(turn::YOURS) {
         let patience = match me.pending.deadline {
             0 => SUSPICION,
             deadline => (deadline - answers::now()).clamp(1_000_000, SUSPICION),
         };
-        match sys::futex_wait(me.turn.as_ptr(), 0, patience) {
+        match sys::futex_wait(me.turn.as_ptr(), turn::ASLEEP, patience) {
             error if error == -sys::ETIMEDOUT => look_around(me),
             error if error == -sys::EINTR && me.signals != 0 => {
                 let scheduler = lock();
-                if scheduler.holder == 0 && me.turn.load(Ordering::Acquire) == 0 {
+                if scheduler.holder == 0 && me.turn.load(Ordering::Acquire) != turn::YOURS {
                     hand_over(scheduler, u32::MAX);
                 }
             }
@@ -451,7 +463,7 @@ fn wait_for_turn(me: &mut Thread) {
 #[cold]
 fn look_around(me: &mut Thread) {
     let mut scheduler = lock();
-    if me.turn.load(Ordering::Acquire) != 0 {
+    if me.turn.load(Ordering::Acquire) == turn::YOURS {
         return;
     }
     if scheduler.holder == 0 {

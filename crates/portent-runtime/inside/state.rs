@@ -120,7 +120,7 @@ pub struct Thread {
     /// For the recording.
     pub trail: Trail,
     pub life: Life,
-    /// 1: it has the token. The thread sleeps on this word.
+    /// Whether it has the token (`sched::turn`). The thread sleeps on this word.
     pub turn: AtomicU32,
     pub pending: Pending,
     /// Set by whoever grants: the operation happens because its deadline has passed.

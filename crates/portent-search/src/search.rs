@@ -10,7 +10,7 @@ use crate::histories::{Histories, Node};
 use crate::rivals;
 use crate::shelf::Shelf;
 use crate::spins::Spins;
-use crate::subject::{End, History, Operation, Plan, Run, Seen, Subject};
+use crate::subject::{End, History, Operation, Plan, Run, Seen, SoFar, Subject};
 use crate::written::Written;
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{At, Divergence, Model, Outcome, Schedule, Unknown, Verdict, Writer};
@@ -114,6 +114,22 @@ pub fn explore<S: Subject>(
     options: &Options,
     watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>,
 ) -> Result<Explored, S::Error> {
+    resume(subject, options, &[], watch)
+}
+
+/// The same, after the runs of an earlier search: their plans in the order in which they were made, from the first on.
+///
+/// The runs are made again, so that what is known follows from what the program does now. Nothing else is taken from the earlier
+/// search: what it closed is asked again, and a run that does something else than it did is a run like any other.
+///
+/// # Errors
+/// When the program could not be run.
+pub fn resume<S: Subject>(
+    subject: &mut S,
+    options: &Options,
+    earlier: &[Plan],
+    watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>,
+) -> Result<Explored, S::Error> {
     let runs = Shelf::default();
     let views = Shelf::default();
     let mut search = Search {
@@ -127,7 +143,7 @@ pub fn explore<S: Subject>(
         dropped: 0,
         explored: Explored::default(),
     };
-    search.explore(subject, watch)?;
+    search.explore(subject, earlier, watch)?;
     Ok(search.explored)
 }
 
@@ -157,6 +173,7 @@ impl Search<'_, '_, '_> {
     fn explore<S: Subject>(
         &mut self,
         subject: &mut S,
+        earlier: &[Plan],
         watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>,
     ) -> Result<(), S::Error> {
         let first = Plan { seed: self.options.seed, ..Plan::default() };
@@ -166,10 +183,15 @@ impl Search<'_, '_, '_> {
         if self.options.first_twice {
             self.repeat_first(subject)?;
         }
+        for plan in earlier.iter().skip(self.explored.runs) {
+            if flow.is_break() || self.is_over(subject) {
+                break;
+            }
+            flow = self.make_again(subject, plan, watch)?;
+        }
         while flow.is_continue() {
             let Some(goal) = self.next_goal() else { break };
-            let is_late = self.options.deadline.is_some_and(|end| Instant::now() > end);
-            if self.explored.runs >= self.options.runs || is_late {
+            if self.is_over(subject) {
                 self.push(goal);
                 break;
             }
@@ -200,6 +222,31 @@ impl Search<'_, '_, '_> {
             let _ = watch(Visit { made: *made, is_over: true, run, spins: &self.spins, engine });
         }
         Ok(())
+    }
+
+    /// Whether the runs or the time are used up, or the subject has had enough.
+    fn is_over<S: Subject>(&mut self, subject: &mut S) -> bool {
+        let Explored { runs, behaviours, questions, .. } = self.explored;
+        let (left, provable) = (self.goals.len() + self.dropped, self.explored.is_complete());
+        let so_far = SoFar { runs, behaviours, questions, left, provable };
+        let is_late = self.options.deadline.is_some_and(|end| Instant::now() > end);
+        runs >= self.options.runs || is_late || subject.goes_on(so_far).is_break()
+    }
+
+    /// Makes a run of an earlier search again.
+    fn make_again<S: Subject>(
+        &mut self,
+        subject: &mut S,
+        plan: &Plan,
+        watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, S::Error> {
+        let run = subject.run(plan)?;
+        self.explored.runs += 1;
+        if run.too_long {
+            self.explored.incomplete.insert(Incomplete::TooLong);
+            return Ok(ControlFlow::Continue(()));
+        }
+        Ok(self.visit(run, watch))
     }
 
     /// Says what is left.

@@ -3,6 +3,7 @@
 use portent_order::Schedule;
 use portent_trace::{EventId, Op, ThreadId, Trace};
 use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
 
 /// A program that can be run under a plan, wherever its runs come from.
 ///
@@ -18,6 +19,26 @@ pub trait Subject {
     /// # Errors
     /// When it could not be run. How the program itself failed is in the run.
     fn run(&mut self, plan: &Plan) -> Result<Run, Self::Error>;
+
+    /// Is told before each question how far the search is, and may end it.
+    fn goes_on(&mut self, _so_far: SoFar) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// How far a search is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoFar {
+    /// Runs that were made.
+    pub runs: usize,
+    /// Behaviours among them.
+    pub behaviours: usize,
+    /// Questions that were asked.
+    pub questions: u64,
+    /// Alternatives that were not looked at yet: questions that are left.
+    pub left: usize,
+    /// Whether it may still end in a proof.
+    pub provable: bool,
 }
 
 /// Who runs when.

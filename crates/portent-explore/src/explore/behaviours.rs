@@ -5,14 +5,14 @@
 //! two runs though it should be (an address that depends on who came first at the allocator). Threads are known by who started
 //! them, and as the how many-th.
 
-use super::{Explorer, Options, Subject, spinning};
+use super::{Event, Explorer, Extent, Options, Phase, SavedSearch, Subject, spinning};
 use crate::error::Error;
 use crate::outcome::{self, SpinKind};
 use crate::program::{Plan, Policy};
 use crate::run::Run;
 use crate::schedule::Schedule;
 use portent_order::engine::Effort;
-use portent_search::{End, History, Incomplete, Observes, Operation, Seen, Step, Writes, stuck_cuts};
+use portent_search::{End, History, Incomplete, Observes, Operation, Seen, SoFar, Step, Writes, stuck_cuts};
 use portent_trace::{
     EventId, FunctionBlocks, InputEvent, InputOp, LocId, ObjectClass, Op, ReadOrder, SYSTEM_CALLS, StackColumn,
     ThreadId, Trace, WriteOrder,
@@ -23,12 +23,15 @@ use std::hash::BuildHasher;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Runs with more events are not searched through.
 const MOST_EVENTS: usize = 1_000;
-/// Runs that became so long, mostly because a thread spins, are looked at for failures, and not searched through.
-const LONGEST: usize = 2 * MOST_EVENTS;
+/// So many times as many are, if somebody asked for the search.
+const WHERE_ASKED: usize = 10;
+/// Runs that became so many times as long as that, mostly because a thread spins, are looked at for failures, and not searched
+/// through.
+const LONGER: usize = 2;
 /// Questions that are kept, at most.
 const MOST_GOALS: usize = 200_000;
 /// Combinations of places at which threads can wait that are looked at in a run, at most.
@@ -37,8 +40,12 @@ const MOST_COMBINATIONS: usize = 20_000;
 const MOST_STUCK: usize = 16;
 /// Runs of the search where there can be no proof, at most: other ways to look for failures are as good there.
 const WITHOUT_PROOF: usize = 24;
-/// Of the time that is left, the search takes one part of so many.
+/// Where there is no proof any more, the search takes one part of so many of the time that was left,
 const SHARE: u32 = 24;
+/// and where there may be one, all but one part of so many: failures are run again afterwards.
+const RESERVE: u32 = 8;
+/// How often a search that goes on is kept.
+const KEPT_EVERY: Duration = Duration::from_secs(10);
 
 /// How many behaviours a program has, and whether these are all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,27 +81,43 @@ impl Behaviours {
 impl Explorer<'_> {
     /// Searches for all behaviours, if the recorded run is small.
     pub(super) fn behaviours(&mut self) -> Result<(), Error> {
-        let Some(first) = self.first.clone().filter(|first| first.run.events.len() <= MOST_EVENTS) else {
-            return Ok(());
-        };
+        let Some(first) = self.first.clone() else { return Ok(()) };
         // Where nothing is to be tried, nothing is.
         if self.tries == 0 || self.out_of_time() {
             return Ok(());
         }
+        let most = if self.options.extent == Extent::Worthwhile { MOST_EVENTS } else { MOST_EVENTS * WHERE_ASKED };
+        if first.run.events.len() > most {
+            let why = format!("the recorded run has more than the {most} events that are searched through");
+            self.exploration.behaviours = Some(Behaviours { unproven: vec![why], ..Behaviours::default() });
+            return Ok(());
+        }
+        let everything = self.options.extent == Extent::Everything;
         let options = portent_search::Options {
-            deadline: Some(Instant::now() + self.left() / SHARE),
-            runs: 2 + self.options.neighbours * Options::TRIES,
+            deadline: Some(Instant::now() + self.left() - self.left() / RESERVE),
             first_twice: true,
-            goals: MOST_GOALS,
+            goals: if everything { usize::MAX } else { MOST_GOALS },
+            seed: self.seed(1),
             ..portent_search::Options::default()
         };
-        let interrupt = self.interrupt;
-        let mut subject =
-            Recorded { explorer: self, first, made: Vec::new(), numbers: FxHashMap::default(), spins: BTreeSet::new() };
+        let earlier = self.options.resume.as_ref().map(SavedSearch::plans).unwrap_or_default();
+        let mut subject = Recorded {
+            earlier: earlier.len(),
+            exact: true,
+            longest: most * LONGER,
+            share: Instant::now() + self.left() / SHARE,
+            saved: SavedSearch::default(),
+            kept: Instant::now(),
+            failed: None,
+            explorer: self,
+            first,
+            made: Vec::new(),
+            numbers: FxHashMap::default(),
+            spins: BTreeSet::new(),
+        };
         // States in which nobody can go on are no behaviours of their own where a run goes on beyond them: each is run, too.
         let mut stuck = Vec::new();
         let mut all_stuck = true;
-        let mut provable = true;
         let mut watch = |visit: portent_search::Visit<'_, '_, '_>| {
             if visit.is_over {
                 let effort = Effort { deadline: options.deadline, ..Effort::default() };
@@ -112,17 +135,22 @@ impl Explorer<'_> {
                 }
                 return ControlFlow::Continue(());
             }
-            provable &= visit.run.inexact.is_empty();
-            let enough = !provable && visit.made >= WITHOUT_PROOF;
-            if enough || interrupt.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            ControlFlow::Continue(())
         };
-        let mut explored = portent_search::explore(&mut subject, &options, &mut watch)?;
-        if !all_stuck || stuck.len() > MOST_STUCK {
+        let explored = portent_search::resume(&mut subject, &options, &earlier, &mut watch);
+        subject.explorer.observer.see(Event::Searched);
+        subject.keep();
+        if let Some(error) = subject.failed.take() {
+            return Err(error);
+        }
+        let mut explored = explored?;
+        let most_stuck = if everything { usize::MAX } else { MOST_STUCK };
+        if !all_stuck || stuck.len() > most_stuck {
             explored
                 .incomplete
                 .insert(Incomplete::Inexact("states in which nobody can go on were not all looked for".into()));
         }
-        for (spins, plans) in stuck.iter().take(MOST_STUCK) {
+        for (spins, plans) in stuck.iter().take(most_stuck) {
             let mut hangs = false;
             for plan in plans {
                 hangs |= subject.make(plan)?.outcome.deadlock.is_some();
@@ -183,6 +211,19 @@ struct Recorded<'e, 'a> {
     numbers: FxHashMap<(usize, u32), usize>,
     /// Where threads waited in loops that only look.
     spins: BTreeSet<String>,
+    /// Runs of an earlier search.
+    earlier: usize,
+    /// Runs with more events are not searched through.
+    longest: usize,
+    /// Whether all runs so far can be explored exactly.
+    exact: bool,
+    /// When the search has had its share, where it proves nothing.
+    share: Instant,
+    /// The runs so far, to go on from them later, and when they were last kept.
+    saved: SavedSearch,
+    kept: Instant,
+    /// Why they could not be.
+    failed: Option<Error>,
 }
 
 /// A run that was made: for each thread by its number, what it is called in schedules, and how many events it has executed after each
@@ -197,7 +238,13 @@ impl portent_search::Subject for Recorded<'_, '_> {
     fn run(&mut self, plan: &portent_search::Plan) -> Result<portent_search::Run, Error> {
         let Some(like) = plan.like else {
             let first = Arc::clone(&self.first);
-            return self.told(&first.run, &FxHashMap::default());
+            let told = self.told(&first.run, &FxHashMap::default())?;
+            if self.explorer.options.resume.as_ref().is_some_and(|earlier| !earlier.begins_like(&told)) {
+                return Err(not_the_same());
+            }
+            self.saved.add(plan, &told);
+            self.exact = told.inexact.is_empty();
+            return Ok(told);
         };
         let schedule = self.made[like].schedule(&plan.turns);
         let run = self.follow(plan, &schedule)?;
@@ -212,10 +259,52 @@ impl portent_search::Subject for Recorded<'_, '_> {
             *events = events.saturating_sub(1);
         }
         let told = self.told(&run, &planned)?;
+        self.saved.add(plan, &told);
+        self.exact &= told.inexact.is_empty();
         if told.inexact.is_empty() && !told.too_long {
             self.explorer.consider(run, &first.run, &mut Vec::new(), 0);
         }
         Ok(told)
+    }
+
+    fn goes_on(&mut self, so_far: SoFar) -> ControlFlow<()> {
+        let SoFar { runs, behaviours, left, provable, .. } = so_far;
+        let failures = self.explorer.failures();
+        self.explorer.observer.see(Event::Searching {
+            runs: runs as u64,
+            behaviours: behaviours as u64,
+            left: left as u64,
+            failures,
+        });
+        if self.kept.elapsed() > KEPT_EVERY {
+            self.keep();
+        }
+        // Where nothing can be proven any more, other ways to look for failures are as good.
+        let new = runs.saturating_sub(self.earlier.max(1));
+        let few = if self.exact { 1 + self.explorer.options.neighbours * Options::TRIES } else { WITHOUT_PROOF };
+        let enough = match self.explorer.options.extent {
+            Extent::Worthwhile if !provable || failures > 0 => new >= few || Instant::now() > self.share,
+            Extent::Worthwhile | Extent::Everything => false,
+            Extent::Runs(_) => self.explorer.runs_left() == 0,
+        };
+        let interrupted = self.explorer.interrupt.load(Ordering::Relaxed);
+        if enough || interrupted || self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// The program did something else first than when the search began.
+fn not_the_same() -> Error {
+    Error::refused(
+        "the search cannot be gone on with: the recorded run is not the one that it began with",
+        "does the program depend on time, on files or on its environment? without --resume the search begins anew",
+    )
+}
+
+impl Recorded<'_, '_> {
+    /// Keeps the runs so far.
+    fn keep(&mut self) {
+        self.kept = Instant::now();
+        self.failed = self.explorer.observer.keep_search(&self.saved).err();
     }
 }
 
@@ -263,7 +352,7 @@ impl Recorded<'_, '_> {
             limit: Some(self.explorer.limit()),
             silent: true,
         })?;
-        self.explorer.exploration.runs += 1;
+        self.explorer.count(Phase::Searched);
         let first = Arc::clone(&self.first);
         self.explorer.watch(&run, &first, false);
         Ok(run)
@@ -276,7 +365,7 @@ impl Recorded<'_, '_> {
         let (run, first) =
             begun.as_ref().map_or((shortened.as_ref().unwrap_or(whole), 0), |(run, first)| (run, *first));
         let trace = run.trace(FunctionBlocks::None)?;
-        if run.events.len() > LONGEST {
+        if run.events.len() > self.longest {
             self.made.push(Made { threads: Vec::new() });
             return Ok(portent_search::Run {
                 trace,

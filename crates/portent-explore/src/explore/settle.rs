@@ -3,7 +3,7 @@
 use super::cases::{Case, Shortest, Tried, shorten};
 use super::decisive::decisive;
 use super::printed::Difference;
-use super::{Answer, Event, Examined, Explorer, Options, Replayed, Subject};
+use super::{Answer, Event, Examined, Explorer, Options, Phase, Replayed, Subject};
 use crate::error::Error;
 use crate::failure::Failed;
 use crate::outcome::Moment;
@@ -41,7 +41,7 @@ impl Explorer<'_> {
             self.passed = Some(run.clone());
         }
         for failed in failures {
-            self.cases.add(run, failed, like, observed);
+            self.cases.add(run, failed, like, observed, self.exploration.runs);
         }
     }
 
@@ -133,7 +133,7 @@ impl Explorer<'_> {
         if case.failed.harm == Harm::Output && shortest.as_ref().is_none_or(|found| found.schedule.steps.is_empty()) {
             return Ok(None);
         }
-        let mut replayed = Replayed::default();
+        let mut replayed = Replayed { first_run: Some(case.first), ..Replayed::default() };
         let (schedule, fails, passes) = match shortest {
             Some(Shortest { schedule, fails, passes }) => {
                 replayed.runs = 1;
@@ -142,7 +142,7 @@ impl Explorer<'_> {
             }
             None => (case.schedule.clone(), None, None),
         };
-        while replayed.runs < self.options.times && (replayed.hits > 0 || replayed.runs == 0) && !self.out_of_time() {
+        while replayed.runs < self.options.times && (replayed.hits > 0 || replayed.runs == 0) && !self.is_late() {
             replayed.runs += 1;
             replayed.hits += u32::from(matches!(self.attempt(&schedule, &like, &identity), Tried::Fails(_)));
         }
@@ -178,12 +178,24 @@ impl Explorer<'_> {
         let plan = Plan { schedule: Some(schedule), like: Some(&like.run), limit, silent: true, ..Plan::default() };
         // What cannot be run again cannot be shown again, and is told as that.
         let Ok(run) = self.program.run(&plan) else { return Tried::Other };
-        self.exploration.runs += 1;
+        self.count(Phase::Settled);
         let failures = self.failures_of(&run);
         match failures.iter().any(|failed| failed.identity() == identity) {
             true => Tried::Fails(run),
             false if failures.is_empty() => Tried::Passes(run),
             false => Tried::Other,
+        }
+    }
+
+    /// What is said of a failure. A status says little: test programs print what went wrong.
+    fn message(&self, failed: &Failed, fails: &Run) -> String {
+        let passed = self.first.as_ref().map(|first| &first.run.outcome).filter(|outcome| !outcome.has_failed());
+        let prints = passed
+            .filter(|_| failed.harm == Harm::Exit)
+            .and_then(|passed| Difference::between(&passed.output, &fails.outcome.output));
+        match prints {
+            Some(prints) => format!("{}, and {}", failed.message, prints.sentence()),
+            None => failed.message.clone(),
         }
     }
 
@@ -243,7 +255,7 @@ impl Explorer<'_> {
             id: id.clone(),
             bug: Bug::Failure(Box::new(Failure {
                 harm: failed.harm,
-                message: failed.message.clone(),
+                message: self.message(&failed, &fails),
                 at,
                 others,
                 stacks,

@@ -5,7 +5,7 @@
 //! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
 //! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
 //! | `locals` | variables on stacks |
-//! | `pointers` | what variables that hold addresses point to |
+//! | `pointers`, `owners` | what variables that hold addresses point to; which of them own it |
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
 //! | `sites`, `groups` | where an event is; which events of a line are one finding |
 //! | `faults` | what the program did to memory and objects that were no longer its own, and how it died |
@@ -26,6 +26,7 @@ mod locals;
 mod locks;
 mod memory;
 mod oddities;
+mod owners;
 mod pages;
 mod pointers;
 mod sites;
@@ -40,7 +41,7 @@ pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::{Meaning, Module, OwnLine, Symbols};
+use crate::symbols::{Allocating, Meaning, Module, OwnLine, Symbols};
 use areas::Area;
 use benign::Benign;
 use context::EventContext;
@@ -49,6 +50,7 @@ use groups::Groups;
 use locals::Calls;
 use memory::Memory;
 use oddities::Oddity;
+use owners::Owners;
 use pages::{KnownVariable, Seen};
 use portent_explore::{Spin, SpinKind};
 use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, note, op, spins};
@@ -151,6 +153,7 @@ pub fn convert(
         }
     }
     TABLES.set(Some(reader.into_tables()));
+    converter.settle_owners(index).map_err(TraceError::whole)?;
     sink.write(&converter.names, &batch)?;
     // Damage inside an event is seen only now.
     converter.survey.events = index;
@@ -188,6 +191,7 @@ struct Converter {
     goal_places: Vec<String>,
     /// The region of what each pointer was last seen to point to, by the pointer and the address.
     pointed: FxHashMap<(u32, i64), u32>,
+    owners: Owners,
     /// What the block is called that the next event begins.
     block: String,
 }
@@ -232,6 +236,7 @@ impl Converter {
             met: FxHashSet::default(),
             goal_places: Vec::new(),
             pointed: FxHashMap::default(),
+            owners: Owners::default(),
             block: String::new(),
         })
     }
@@ -334,8 +339,14 @@ impl Converter {
             None => pages.write_unknown(address, size.into()),
         }
         let told = told.map(|value| extended(value, size, meaning));
-        if let Some(value) = told.filter(|_| meaning == Meaning::Pointer && !on_stack) {
-            self.points(index, variable, value)?;
+        if meaning == Meaning::Pointer {
+            // Whoever wrote it: libraries link the nodes of trees and lists.
+            if let Some(value) = event.value {
+                self.owners.holds(variable, value as i64, &mut self.memory.areas);
+            }
+            if let Some(value) = told.filter(|_| !on_stack) {
+                self.points(index, variable, value)?;
+            }
         }
         Ok((op, variable, told))
     }
@@ -437,9 +448,10 @@ impl Converter {
             note::BLOCK => self.block = String::from_utf8_lossy(payload).into_owned(),
             note::ALLOCATE => {
                 let [address, size, pc, _] = numbers(payload);
-                let (site, own) = self.allocation_site(running, pc);
+                let (site, by) = self.allocation_site(running, pc);
                 let made = self.at_site(running, site, index);
-                self.memory.allocate(address, size, made, (pc, own));
+                self.memory.allocate(address, size, made, by);
+                self.owners.allocated(address);
             }
             note::MODULE => {
                 let [bias, start, end] = numbers(payload);
@@ -471,23 +483,25 @@ impl Converter {
         }
     }
 
-    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library, and its
-    /// program counter.
-    fn allocation_site(&mut self, thread: u32, pc: u64) -> (u32, u64) {
+    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library, and by which
+    /// calls.
+    fn allocation_site(&mut self, thread: u32, pc: u64) -> (u32, Allocating) {
         /// Deeper than libraries call each other before they call `malloc`.
         const DEPTH: usize = 24;
         let frames = self.frames.get(thread as usize).map_or(&[][..], |frames| frames);
         let callers = frames.iter().rev().take(DEPTH).map(|frame| frame.caller);
         // Code without instrumentation was called just behind where the thread was last seen.
         let position = self.positions.get(thread as usize).copied().filter(|&position| position != 0);
-        for pc in std::iter::once(pc).chain(position).chain(callers) {
-            if let Some(site) = self.sites.allocation(pc, &self.symbols, &mut self.memory) {
-                return (site, pc);
+        let mut called = pc;
+        for own in std::iter::once(pc).chain(position).chain(callers) {
+            if let Some(site) = self.sites.allocation(own, &self.symbols, &mut self.memory) {
+                return (site, Allocating { pc, called, own });
             }
+            called = own;
         }
         let place = self.symbols.place(pc);
         let line = OwnLine { text: place.text, function: place.function.unwrap_or_default(), source: place.source };
-        (self.memory.site(line), pc)
+        (self.memory.site(line), Allocating { pc, called: pc, own: pc })
     }
 
     /// Whose memory an address is now.

@@ -139,6 +139,7 @@ impl NativeProgram {
             low.seed = plan.seed;
         }
         low.trap = self.trap;
+        low.one_core = plan.like.is_some() && plan.silent;
         low.lineage = self.invocation.lineage;
         low.stop = self.stop.map(|(thread, event)| (thread.into(), event.into()));
         if let Some(schedule) = plan.schedule {

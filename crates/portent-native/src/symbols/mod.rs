@@ -15,10 +15,11 @@ mod units;
 
 pub use frames::{FrameLayout, LocalPart};
 pub use globals::Datum;
-pub use heap::HeapType;
+pub use heap::{Allocating, HeapType};
 pub use types::Meaning;
 
 use crate::files::{Kept, mapped};
+use entry_names::demangled;
 use globals::{Globals, Whole};
 use object::{Object as _, ObjectSection as _};
 use portent_trace::{line_identity, source_lines};
@@ -109,8 +110,8 @@ struct Image {
     frames: RefCell<FxHashMap<EntryAt, Option<Rc<FrameLayout>>>>,
     /// Places that were looked up, by the address that the file gives, as told in one directory.
     places: RefCell<FxHashMap<u64, SourcePlace>>,
-    /// What calls allocate, by where they return to, where the program's own code goes on, and how much.
-    heap_types: RefCell<FxHashMap<(u64, u64, u64), Rc<HeapType>>>,
+    /// What calls allocate, and how much of it.
+    heap_types: RefCell<FxHashMap<(Allocating, u64), Rc<HeapType>>>,
 }
 
 thread_local! {
@@ -287,7 +288,7 @@ impl Symbols {
                 while let Ok(Some(frame)) = frames.next() {
                     let (mut here, mut source) = (None, String::new());
                     let name =
-                        frame.function.and_then(|name| name.demangle().ok().map(|name| clean(name.into_owned())));
+                        frame.function.and_then(|name| Some(clean(demangled(&name.raw_name().ok()?).to_string())));
                     if let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line?))) {
                         let text = clean(format!("{}:{line}", self.path(file)));
                         if is_user_text(&text) {
@@ -321,7 +322,7 @@ impl Symbols {
                 name_lambdas(&mut place, &lambdas);
             }
             let symbol = lines.find_symbol(address);
-            let symbol = symbol.map(|name| clean(addr2line::demangle_auto(name.into(), None).into_owned()));
+            let symbol = symbol.map(|name| clean(demangled(name).to_string()));
             if place.function.is_none() {
                 place.function = symbol;
                 place.outer.clone_from(&place.function);
@@ -368,10 +369,14 @@ impl Symbols {
         Some((loaded.image.frame(pc.wrapping_sub(loaded.bias))?, loaded.bias))
     }
 
-    /// What a call that returns to `pc` allocates for the program's own code, which goes on at `own`.
-    pub fn heap_type(&self, pc: u64, own: u64, size: u64) -> Rc<HeapType> {
+    /// What is allocated for the program's own code.
+    pub fn heap_type(&self, by: Allocating, size: u64) -> Rc<HeapType> {
+        let Allocating { pc, called, own } = by;
         let at = self.at(own.wrapping_sub(1));
-        let known = |loaded: &Loaded| (pc.wrapping_sub(loaded.bias), own.wrapping_sub(loaded.bias), size);
+        let counted = |loaded: &Loaded, pc: u64| pc.wrapping_sub(loaded.bias);
+        let known = |at: &Loaded| {
+            (Allocating { pc: counted(at, pc), called: counted(at, called), own: counted(at, own) }, size)
+        };
         // What libraries allocate is allocated by the same call for many: only the program's own image knows for whom.
         if let Some(found) = at.and_then(|at| at.image.heap_types.borrow().get(&known(at)).cloned()) {
             return found;
@@ -380,6 +385,10 @@ impl Symbols {
             let place = self.place(pc);
             let inlined = place.inlined.iter().map(|inlined| inlined.function.clone());
             let functions: Vec<String> = inlined.chain(place.outer).collect();
+            let place = self.place(called);
+            let around = place.inlined.into_iter().map(|inlined| inlined.function).chain(place.outer);
+            let own_inlined = self.place(own).inlined.into_iter().map(|inlined| inlined.function);
+            let around: Vec<String> = around.chain(own_inlined).collect();
             let at = self.at(own.wrapping_sub(1))?;
             let line = self.place(own).own.and_then(|line| self.source_line(&line.text)).unwrap_or_default();
             let call = match self.at(pc.wrapping_sub(1)) {
@@ -387,8 +396,14 @@ impl Symbols {
                 _ => own,
             };
             let counted = |pc: u64| pc.wrapping_sub(1).wrapping_sub(at.bias);
-            let allocation =
-                heap::Allocation { functions: &functions, line: &line, own: counted(own), call: counted(call), size };
+            let allocation = heap::Allocation {
+                functions: &functions,
+                around: &around,
+                line: &line,
+                own: counted(own),
+                call: counted(call),
+                size,
+            };
             heap::heap_type(at.image.debug()?, &allocation)
         };
         let found = Rc::new(found().unwrap_or_else(|| HeapType::of_size(size)));

@@ -5,7 +5,7 @@
 use super::Look;
 use super::paint::{Ink, paint};
 use crate::deciding::verb;
-use crate::lookup::Value;
+use crate::lookup::GOES_ON;
 use crate::moments::Moment;
 use crate::place;
 use crate::relevance::Relevance;
@@ -128,7 +128,7 @@ fn of_prediction(moments: Vec<Moment>) -> Vec<Line> {
 
 fn of_moment(moment: Moment) -> Line {
     // Addresses tell nobody anything.
-    let value = moment.value.filter(Value::is_telling);
+    let value = moment.value.filter(|value| value.is_telling() && moment.deed != GOES_ON);
     let value = value.map_or_else(String::new, |value| format!(" = {value}"));
     let what = match moment.state {
         State::Next => format!("is about to {}{value}", moment.what),

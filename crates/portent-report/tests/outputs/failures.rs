@@ -204,7 +204,7 @@ fn two_hundred_findings_stay_within_two_screens_and_end_with_the_summary() {
     assert!(text.lines().count() <= Look::LINES, "{} lines", text.lines().count());
     assert!(text.lines().count() > Look::LINES - 10, "the room is used");
     assert!(text.starts_with("✗ use after free in worker()  pool.cpp:41"), "{text}");
-    assert_eq!(text.lines().last().unwrap(), "200 failures.  23 runs, 23 behaviours: these are all there are.  0.9 s");
+    assert_eq!(text.lines().last().unwrap(), "200 failures.  23 runs; complete: all 23 behaviours were run.  0.9 s");
     assert!(text.contains("more failures: --json or --html has all of them"), "{text}");
     assert!(text.matches("  replay     ").count() >= 2, "the first ones are told in full: {text}");
     assert!(text.contains("not covered: 34 more"), "{text}");
@@ -234,14 +234,14 @@ fn nothing_found_is_one_line_that_says_what_it_is_worth_with_what_was_not_covere
     let mut report = of_harms(Settings::default(), []);
     assert_eq!(
         page(&report, &Look::default()),
-        "✓ no failure: ./pool was run; complete: all 23 behaviours of this test were run.  0.9 s\n"
+        "✓ no failure: ./pool was run; complete: all 23 behaviours were run.  0.9 s\n"
     );
     report.explored = Some(Explored { runs: 801, behaviours: 800, left: 37, ..Explored::default() });
     report.scope = vec!["threads of a forked child".into()];
     assert_eq!(
         page(&report, &Look::default()),
         "not covered: threads of a forked child\n\
-         ✓ no failure: ./pool was run; not complete: 800 behaviours, at least 37 alternatives were not tried.  0.9 s\n"
+         ✓ no failure: ./pool was run; not complete: 800 behaviours, 37 alternatives are left.  0.9 s\n"
     );
 }
 
@@ -266,6 +266,21 @@ fn a_program_that_fails_by_itself_has_failed_whatever_replays_show() {
     assert_eq!((later.stories.len(), later.stories[0].verdict.name()), (1, "observed"));
     assert_eq!((report.stories[0].verdict.name(), report.has_failures()), ("observed", true));
     assert!(page(&report, &Look::default()).contains("in the recorded run, 3 of 3 replays"));
+}
+
+#[test]
+fn a_run_that_took_too_long_once_is_no_alarm_where_it_ends_when_run_again() {
+    let trace = pool();
+    let alarms = |replayed: Replayed| {
+        let finding = finding(&trace, failure(&trace, Harm::Hang));
+        let replays = [(finding.id.clone(), replayed)].into_iter().collect();
+        let mut report = Report::new(Settings::default());
+        let prediction = Prediction { findings: vec![finding], ..Prediction::default() };
+        report.add(trace.clone(), Model::Reads, prediction, &Extras { replays, ..Extras::default() });
+        report.has_failures()
+    };
+    assert!(!alarms(Replayed { runs: 1, ..Default::default() }));
+    assert!(alarms(Replayed { runs: 1, hits: 1, ..Default::default() }));
 }
 
 #[test]

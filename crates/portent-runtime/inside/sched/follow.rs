@@ -2,8 +2,8 @@
 
 use super::Scheduler;
 use crate::log::{diverged, note, op};
-use crate::plan::goal;
-use crate::state::{Life, Pending, Wait, thread};
+use crate::plan::{goal, policy};
+use crate::state::{Life, Pending, Thread, Wait, thread};
 use crate::{init, process, record, signals, sys};
 
 impl Scheduler {
@@ -13,6 +13,11 @@ impl Scheduler {
         // Some bugs need many switches within a few lines, others long undisturbed stretches: seeds differ in that, too.
         self.span = 4 << (2 * (plan.header.seed & 3));
         self.random = plan.header.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        if self.policy == policy::PCT {
+            // Whoever is there already came before the seed.
+            let drawn = self.draw();
+            self.living().for_each(|one| one.priority = drawn | 1 << 63);
+        }
         self.steps = plan.steps;
         self.step_count = plan.header.steps as usize;
         self.following = self.step_count > 0;
@@ -87,7 +92,25 @@ impl Scheduler {
         }
     }
 
-    /// Whether the thread of the current step sleeps in a system call.
+    /// A thread is at its very end: if the current step wants more of it, there is none.
+    pub fn has_no_more_events(&mut self, who: &mut Thread) {
+        if !self.following || self.step >= self.step_count {
+            return;
+        }
+        // SAFETY: within the plan's steps.
+        let [id, events] = unsafe { *self.steps.add(self.step) };
+        if id != u64::from(who.id) {
+            return;
+        }
+        let planned = if self.granted { who.planned } else { who.planned + events };
+        match planned.checked_sub(who.events) {
+            Some(left @ 1..) => drop(self.diverge(diverged::ENDED, left)),
+            _ => who.allow(who.planned),
+        }
+    }
+
+    /// Whether the current step waits for a system call that does not return: its own thread sleeps in one, or it cannot go on, and
+    /// whoever is away sleeps in one.
     pub(super) fn step_sleeps_in_kernel(&self) -> bool {
         if self.step >= self.step_count {
             return false;
@@ -97,7 +120,11 @@ impl Scheduler {
             let id = (*self.steps.add(self.step))[0];
             &*thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32)
         };
-        who.life == Life::Away && process::sleeps_in_kernel(who.tid)
+        let is_away = |one: &Thread| one.life == Life::Away;
+        match is_away(who) {
+            true => process::sleeps_in_kernel(who.tid),
+            false => self.living().filter(|one| is_away(one)).all(|one| process::sleeps_in_kernel(one.tid)),
+        }
     }
 
     pub(super) fn diverge(&mut self, why: u64, left: u64) -> Option<Option<u32>> {
