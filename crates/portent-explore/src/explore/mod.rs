@@ -24,6 +24,7 @@ mod outcomes;
 mod printed;
 mod saved;
 mod settle;
+mod spinning;
 
 pub use behaviours::Behaviours;
 pub use event::{Answer, Event, Examined, Exploration, Observer, Phase, Reached, Replayed, RunId, Stop};

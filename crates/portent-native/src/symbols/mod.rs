@@ -21,6 +21,7 @@ pub use types::Meaning;
 use crate::files::{Kept, mapped};
 use entry_names::demangled;
 use globals::{Globals, Whole};
+use object::{Object as _, ObjectSection as _};
 use portent_trace::{line_identity, source_lines};
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
@@ -103,6 +104,8 @@ struct Image {
     file: OnceCell<Option<object::File<'static>>>,
     debug: OnceCell<Option<Rc<Debug>>>,
     globals: OnceCell<Globals>,
+    /// Where something is put when it is loaded.
+    filled: OnceCell<Vec<u64>>,
     /// What is on the frames of functions, by where the functions are.
     frames: RefCell<FxHashMap<EntryAt, Option<Rc<FrameLayout>>>>,
     /// Places that were looked up, by the address that the file gives, as told in one directory.
@@ -129,8 +132,8 @@ fn line_of(file: &Path, line: u32) -> String {
 impl Image {
     fn new(path: &str) -> Image {
         let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
-        let (lines, file, debug, globals, frames, places, heap_types) = Default::default();
-        Image { path: path.into(), name: name.into(), lines, file, debug, globals, frames, places, heap_types }
+        let (lines, file, debug, globals, filled, frames, places, heap_types) = Default::default();
+        Image { path: path.into(), name: name.into(), lines, file, debug, globals, filled, frames, places, heap_types }
     }
     /// The image of a file as it is now, for places that are told relative to a directory.
     fn of(path: &str, directory: &Path) -> Rc<Image> {
@@ -156,6 +159,29 @@ impl Image {
     fn globals(&self) -> &Globals {
         let read = || self.file().map(|file| Globals::of(file, self.debug().cloned()));
         self.globals.get_or_init(|| read().unwrap_or_default())
+    }
+    /// The bytes at an address of the file, if they are data that can change and that nothing is put into while it is loaded.
+    fn initial(&self, address: u64, size: u32) -> Option<u64> {
+        let (file, end) = (self.file()?, address + u64::from(size));
+        let holds = |section: &object::Section<'_, '_>| {
+            section.address() <= address && end <= section.address() + section.size() && section.address() > 0
+        };
+        let section = file.sections().find(holds)?;
+        let filled =
+            self.filled.get_or_init(|| file.dynamic_relocations().into_iter().flatten().map(|(at, _)| at).collect());
+        if size > 8 || filled.iter().any(|&at| at < end && address < at + 8) {
+            return None;
+        }
+        match section.kind() {
+            object::SectionKind::UninitializedData => Some(0),
+            object::SectionKind::Data => {
+                let bytes = section.data_range(address, u64::from(size)).ok()??;
+                let mut value = [0; 8];
+                value.get_mut(..bytes.len())?.copy_from_slice(bytes);
+                Some(u64::from_le_bytes(value))
+            }
+            _ => None,
+        }
     }
     /// What is on the frame of the function that contains `pc`, by the addresses of the file.
     fn frame(&self, pc: u64) -> Option<Rc<FrameLayout>> {
@@ -415,6 +441,12 @@ impl Symbols {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
         Some(loaded.image.globals().object(inside).unwrap_or_else(|| loaded.without_symbol(inside)))
+    }
+
+    /// What a global variable holds when its module is loaded, as far as the file says that.
+    pub fn initial(&self, address: u64, size: u32) -> Option<u64> {
+        let loaded = self.at(address)?;
+        loaded.image.initial(address.wrapping_sub(loaded.bias), size)
     }
 }
 
