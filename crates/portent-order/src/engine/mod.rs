@@ -27,6 +27,7 @@ mod rows;
 mod saturate;
 mod search;
 mod simulate;
+mod sleeps;
 mod slice;
 mod symbolic;
 mod target;

@@ -81,10 +81,9 @@ enum Decided {
 pub(super) enum Made {
     Obstacle(Obstacle),
     Last(Variable, Source, Node),
-    Disturbed(WaitId, Node),
     CanGoOn(WaitId, Node, Option<ScopeId>),
-    /// One of these orders, for an event that needs a count; or where a wait is lost.
-    Count(Option<WaitId>, Node, Vec<(Node, Node)>),
+    /// One of these orders, for an event that needs it; or where a wait is lost.
+    Needs(Option<WaitId>, Node, Vec<(Node, Node)>),
 }
 
 /// Whether it refuses an order that obeys all rules.
@@ -155,8 +154,8 @@ impl<'w, 't> Search<'w, 't> {
         };
         let z = search.theory.z();
         for wait in w.waits.iter() {
-            if let (Some(sleep), Some(notify)) = (wait.sleep, wait.notify) {
-                search.clause(&[(z, wait.wake), (sleep, notify)], &[]);
+            if let (Some(sleep), Some(only), Some(wake)) = (wait.sleep, wait.only, wait.wake) {
+                search.clause(&[(z, wake), (sleep, only)], &[]);
             }
         }
         search
@@ -248,7 +247,7 @@ impl<'w, 't> Search<'w, 't> {
                         Some(false) => return Found::Unknown(Unknown::Stalled),
                         None => {}
                     }
-                    if let Some(order) = self.stay_asleep(target, &order) {
+                    if let Some(order) = self.stay_asleep(target) {
                         return Found::Order(order);
                     }
                     if !self.refine_goal(target, &order)
@@ -351,7 +350,7 @@ impl<'w, 't> Search<'w, 't> {
     pub(super) fn make_new(&mut self, obstacles: Vec<Obstacle>) -> bool {
         let simulator = self.theory.simulator();
         let made = |obstacle: Obstacle| match obstacle {
-            Obstacle::Count(node, number) => Made::Count(None, node, simulator.elsewhere(number).to_vec()),
+            Obstacle::Needs(node, number) => Made::Needs(None, node, simulator.elsewhere(number).to_vec()),
             obstacle => Made::Obstacle(obstacle),
         };
         let new = obstacles.into_iter().filter(|&o| self.made.insert(made(o))).collect::<Vec<_>>();
@@ -384,7 +383,7 @@ impl<'w, 't> Search<'w, 't> {
                 }
             }
             Obstacle::NotWritten(_) => debug_assert!(false, "the order has what a read is to see before it"),
-            Obstacle::Count(node, number) => {
+            Obstacle::Needs(node, number) => {
                 let mut orders = self.theory.simulator().elsewhere(number).to_vec();
                 orders.push((z, node));
                 self.clause(&orders, &[]);

@@ -8,7 +8,7 @@ use super::index::{Chain, Lock, Node, ScopeId, Source, Variable, WaitId};
 use super::rows::Cut;
 use super::window::{Act, Freed, ScopesInChain, Window};
 use crate::goal::{Goal, Writer};
-use portent_trace::Mode;
+use portent_trace::{Mode, Op, Reach};
 
 /// A lock that a chain is to find free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -240,10 +240,14 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             let pairing = window.trace.pairings()[pairing.index()];
             let (sleep, notify, wake) =
                 (window.node(pairing.sleep)?, window.node(pairing.notify)?, window.node(pairing.wake)?);
-            let mut target = new().at(window, wake).with(window, notify).edge(notify, sleep);
-            if !window.relaxed {
-                target.lost = window.waits.entries().find(|(_, w)| w.wake == wake).map(|(id, _)| id);
+            let mut target = new().at(window, wake).with(window, notify);
+            let Act::Wake(wait) = window.act[wake] else { return None };
+            // A notify that finds it asleep wakes it, if that wakes everybody, or there is nobody else.
+            let wakes_all = window.trace.op(pairing.notify) == Op::Notify(pairing.condition, Reach::All);
+            if wakes_all || window.waits[wait].alone {
+                target = target.edge(notify, sleep);
             }
+            target.lost = Some(wait).filter(|_| !window.relaxed);
             Some(vec![target])
         }
     }
