@@ -32,7 +32,8 @@ impl Window<'_> {
         let mut floor = self.nothing();
         for chain in self.chains() {
             // What it does to a semaphore may have to come later, or let others through that come earlier.
-            let mut top = if self.counters.is_empty() { cap[chain] } else { cap[chain].min(self.before_counting(chain)) };
+            let mut top =
+                if self.counters.is_empty() { cap[chain] } else { cap[chain].min(self.before_counting(chain)) };
             // Likewise, whom a notify wakes depends on all that is done to its condition.
             if !self.conditions.is_empty() {
                 top = top.min(self.before_waiting(chain));

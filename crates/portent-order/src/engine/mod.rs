@@ -21,6 +21,7 @@ mod guess;
 mod index;
 mod layout;
 mod lost;
+mod matching;
 mod races;
 mod reads;
 mod rows;

@@ -6,7 +6,8 @@
 
 use super::counts::Counter;
 use super::index::{
-    Chain, Condition, Dense, Id, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Semaphore, Source, Variable, WaitId, ids,
+    Chain, Condition, Dense, Id, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Semaphore, Source, Variable, WaitId,
+    ids,
 };
 use super::rows::{Cut, Row, Rows};
 use super::sleeps::{Wait, Waiting};

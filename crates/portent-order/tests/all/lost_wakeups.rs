@@ -161,7 +161,8 @@ fn engine_and_oracle_agree_on_every_goal_of_traces_full_of_waits() {
     let accesses = bare.map(|shape| TinyShape { wait_heavy: false, events: 12, ..shape });
     for tiny in accesses.collect::<Shapes>().traces(1 << 22..(1 << 22) + 20_000) {
         let trace = &tiny.trace;
-        others += usize::from(trace.events().any(|e| matches!(e.op, Op::Wake(_)) && trace.pairing_of_wake(e.id).is_none()));
+        others +=
+            usize::from(trace.events().any(|e| matches!(e.op, Op::Wake(_)) && trace.pairing_of_wake(e.id).is_none()));
         for model in Model::ALL {
             let view = View::whole(trace, model);
             let mut engine = Engine::new(&view);

@@ -138,11 +138,11 @@ impl<'a, 't> GoingOn<'a, 't> {
             Op::Acquire(lock, mode) => !held_by_other(lock, mode),
             Op::Busy(lock, mode) => held_by_other(lock, mode),
             Op::Receive(token) => trace.senders(token).iter().all(|&send| self.is_done(send)),
-            Op::Wake(c) => self.asleep.get(&c).zip(self.slept.get(&thread)).is_some_and(|(asleep, &sleep)| {
-                match trace.pairing_of_wake(event) {
-                    Some(_) => asleep.can_wake(sleep),
-                    None => asleep.can_leave(sleep),
-                }
+            Op::Wake(c) => self.asleep.get(&c).zip(self.slept.get(&thread)).is_some_and(|(asleep, &sleep)| match trace
+                .pairing_of_wake(event)
+            {
+                Some(_) => asleep.can_wake(sleep),
+                None => asleep.can_leave(sleep),
             }),
             Op::Wait(s) => self.count(s) > 0,
             Op::Empty(s) => self.count(s) == 0,

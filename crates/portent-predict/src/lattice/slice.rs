@@ -20,8 +20,8 @@
 //! cannot tell from a changed one; nor an update, since all writes of a variable it compares are visible.
 
 use super::plan::{Action, Counter, Move, Ordinal, Plan};
-use super::slots::Slots;
 use super::roles::{Facts, Role, Roles};
+use super::slots::Slots;
 use portent_order::Model;
 use portent_spec::{Letter, Monitor};
 use portent_trace::{EventId, LockId, Mode, Op, SemId, Trace, VarId};
@@ -309,7 +309,9 @@ impl<'a, 't> Builder<'a, 't> {
             Op::Post(s) => Action::Post { semaphore: self.counter(s) },
             Op::Wait(s) => Action::Wait { semaphore: self.counter(s) },
             Op::Empty(s) => Action::Empty { semaphore: self.counter(s) },
-            Op::Sleep(c) if self.woken[c.index()] => Action::Sleep { slot: self.slots.sleep(&mut self.plan, thread, c) },
+            Op::Sleep(c) if self.woken[c.index()] => {
+                Action::Sleep { slot: self.slots.sleep(&mut self.plan, thread, c) }
+            }
             Op::Notify(c, reach) if self.woken[c.index()] => {
                 Action::Notify { condition: self.slots.condition(&mut self.plan, c), reach }
             }

@@ -183,12 +183,10 @@ impl Clocks {
         let nobody = state.asleep == 0;
         if let Some(pairing) = pairing
             && let Some(notified) = state.notifies.iter().find(|n| n.event == pairing.notify)
+            && let Some((time, place)) = slept
+            && (at(&notified.clock, t) < time || notified.reach == Reach::One)
         {
-            if let Some((time, place)) = slept
-                && (at(&notified.clock, t) < time || notified.reach == Reach::One)
-            {
-                early = Some(Early { wake: event.id, places: [event.loc, notified.loc, place] });
-            }
+            early = Some(Early { wake: event.id, places: [event.loc, notified.loc, place] });
         }
         self.threads[t].segment += 1;
         if nobody && let Some(state) = self.conditions.get_mut(&condition) {

@@ -96,6 +96,9 @@ pub(super) struct Past<'s> {
     /// Conditions on which somebody wakes by itself, and the last that each thread did to them.
     timed: FxHashSet<CondId>,
     slept: FxHashMap<CondId, FxHashMap<ThreadId, EventId>>,
+    /// Who sleeps on one of them, and whom a notify could have woken since.
+    asleep: FxHashMap<ThreadId, CondId>,
+    notified: FxHashSet<ThreadId>,
     /// Open scopes of each lock, in the order of their acquires.
     holders: Vec<Vec<u32>>,
     closures: u64,
@@ -115,6 +118,8 @@ impl<'s> Past<'s> {
             counted: FxHashMap::default(),
             timed: if trace.conditions() > 0 { timed(trace) } else { FxHashSet::default() },
             slept: FxHashMap::default(),
+            asleep: FxHashMap::default(),
+            notified: FxHashSet::default(),
             holders: vec![Vec::new(); trace.locks()],
             closures: 0,
         }
@@ -239,10 +244,13 @@ impl<'s> Past<'s> {
                 }
                 Op::Post(s) | Op::Wait(s) | Op::Empty(s) => self.count(trace, event, op, s),
                 Op::Wake(c) => {
-                    // The sleep is the thread's own. Who woke by itself needs all that was done before: it is why no notify woke it.
+                    // The sleep is the thread's own. Who woke by itself after a notify needs all that was done before: it is why that did not wake it.
                     let needed: Vec<EventId> = match trace.pairing_of_wake(event) {
                         Some(k) => vec![trace.pairings()[k.index()].notify],
-                        None => self.slept.get(&c).into_iter().flat_map(|last| last.values().copied()).collect(),
+                        None if self.notified.remove(&trace.thread(event)) => {
+                            self.slept.get(&c).into_iter().flat_map(|last| last.values().copied()).collect()
+                        }
+                        None => Vec::new(),
                     };
                     needed.into_iter().for_each(|before| self.need_sent(trace, trace.thread(event), event, before));
                     if self.timed.contains(&c) {
@@ -260,6 +268,17 @@ impl<'s> Past<'s> {
         let thread = trace.thread(event);
         let saved = self.saved(thread);
         self.sent.insert(event, saved);
+        match trace.op(event) {
+            Op::Sleep(_) => drop(self.asleep.insert(thread, condition)),
+            Op::Notify(..) => {
+                let asleep = self.asleep.iter().filter(|(_, on)| **on == condition);
+                self.notified.extend(asleep.map(|(&sleeper, _)| sleeper));
+            }
+            _ => {
+                self.asleep.remove(&thread);
+                self.notified.remove(&thread);
+            }
+        }
         self.slept.entry(condition).or_default().insert(thread, event);
     }
 

@@ -113,9 +113,7 @@ impl Lowering {
             false => state.line.leave(sleep),
         }
         let mut notify = None;
-        if woken
-            && let Some(at) = state.open.iter().position(|(event, _)| *event > sleep)
-        {
+        if woken && let Some(at) = state.open.iter().position(|(event, _)| *event > sleep) {
             notify = Some(state.open[at].0);
             if state.open[at].1 == Reach::One {
                 state.open.remove(at);

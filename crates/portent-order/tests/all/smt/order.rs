@@ -261,8 +261,7 @@ fn conditions(trace: &Trace) -> Vec<String> {
         facts.push(any(vec![not(ends(n, nap.sleep)), all(meets)]));
     }
     for nap in naps(trace) {
-        let of: Vec<EventId> =
-            meetings.iter().filter(|(other, _)| other.sleep == nap.sleep).map(|(_, n)| *n).collect();
+        let of: Vec<EventId> = meetings.iter().filter(|(other, _)| other.sleep == nap.sleep).map(|(_, n)| *n).collect();
         for (i, &one) in of.iter().enumerate() {
             for &two in &of[i + 1..] {
                 facts.push(any(vec![not(ends(one, nap.sleep)), not(ends(two, nap.sleep))]));
