@@ -33,6 +33,8 @@ impl Level {
         let form = finding.bug.form();
         let alarm = match form {
             Form::Failure(Harm::Output) => settings.same_output,
+            // Run again in the same order it did end: the machine was slow, perhaps.
+            Form::Failure(Harm::Hang) if matches!(verdict, Verdict::Unconfirmed(_)) => false,
             // It was seen once, whatever replays show.
             Form::Failure(_) => true,
             // It did not show where the program was run so: true of the recorded run, but no alarm.

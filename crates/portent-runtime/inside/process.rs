@@ -27,6 +27,22 @@ fn hold_exit(status: i32, pc: usize, hold: bool) {
     state::leave(me);
 }
 
+/// When all that runs at the end has run: threads that can go on do so now. In truth they would, until the process is gone, with
+/// what the destructors of static objects have left.
+unsafe extern "C" fn hold_the_very_end(_: Ptr) {
+    let Some(me) = state::enter() else { return };
+    let goes_on = {
+        let mut scheduler = sched::lock();
+        scheduler.has_no_more_events(me);
+        scheduler.exiting && scheduler.somebody_can_go_on()
+    };
+    if goes_on {
+        sched::ask(me, Pending { op: op::EXIT, wait: Wait::Exit, ..Pending::default() });
+    }
+    me.allow(u64::MAX);
+    state::leave(me);
+}
+
 /// Says in the recording that the program ended in an orderly way.
 pub fn ended() {
     // SAFETY: the header is mapped while threads run.
@@ -113,10 +129,15 @@ pub unsafe extern "C-unwind" fn __libc_start_main(
 ) -> i32 {
     #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::versioned(b"__libc_start_main\0", b"GLIBC_2.34\0");
+    #[unsafe(link_section = "portent_real")]
+    static AT_EXIT: Real = Real::new(b"__cxa_atexit\0");
     type Start = unsafe extern "C-unwind" fn(Main, i32, Ptr, Ptr, Ptr, Ptr, Ptr) -> i32;
-    // SAFETY: the C library's function; `main` stands in for the program's.
+    type AtExit = unsafe extern "C" fn(unsafe extern "C" fn(Ptr), Ptr, Ptr) -> i32;
+    // SAFETY: the C library's functions; `main` stands in for the program's. What is registered first is called last.
     unsafe {
         MAIN = main_routine;
+        let at_exit = std::mem::transmute::<Ptr, AtExit>(AT_EXIT.required());
+        at_exit(hold_the_very_end, std::ptr::null_mut(), std::ptr::null_mut());
         std::mem::transmute::<Ptr, Start>(REAL.required())(main, count, arguments, init, fini, loader_fini, stack_end)
     }
 }

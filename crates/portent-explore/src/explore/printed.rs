@@ -44,8 +44,12 @@ impl Difference {
     pub(super) fn sentence(&self) -> String {
         let quoted = |lines: &[String]| {
             let shown: Vec<String> = lines.iter().take(2).map(|line| format!("`{}`", shortened(line))).collect();
-            let more = lines.len().saturating_sub(2);
-            shown.join(", ") + &if more > 0 { format!(" and {more} more lines") } else { String::new() }
+            let more = match lines.len().saturating_sub(2) {
+                0 => String::new(),
+                1 => " and 1 more line".to_owned(),
+                more => format!(" and {more} more lines"),
+            };
+            shown.join(", ") + &more
         };
         match (self.new.is_empty(), self.missing.is_empty()) {
             (false, false) => format!("prints {} instead of {}", quoted(&self.new), quoted(&self.missing)),

@@ -187,6 +187,18 @@ impl Explorer<'_> {
         }
     }
 
+    /// What is said of a failure. A status says little: test programs print what went wrong.
+    fn message(&self, failed: &Failed, fails: &Run) -> String {
+        let passed = self.first.as_ref().map(|first| &first.run.outcome).filter(|outcome| !outcome.has_failed());
+        let prints = passed
+            .filter(|_| failed.harm == Harm::Exit)
+            .and_then(|passed| Difference::between(&passed.output, &fails.outcome.output));
+        match prints {
+            Some(prints) => format!("{}, and {}", failed.message, prints.sentence()),
+            None => failed.message.clone(),
+        }
+    }
+
     #[allow(clippy::too_many_arguments, reason = "all of it was found out separately, and is told together")]
     fn finding(
         &self,
@@ -243,7 +255,7 @@ impl Explorer<'_> {
             id: id.clone(),
             bug: Bug::Failure(Box::new(Failure {
                 harm: failed.harm,
-                message: failed.message.clone(),
+                message: self.message(&failed, &fails),
                 at,
                 others,
                 stacks,

@@ -269,6 +269,21 @@ fn a_program_that_fails_by_itself_has_failed_whatever_replays_show() {
 }
 
 #[test]
+fn a_run_that_took_too_long_once_is_no_alarm_where_it_ends_when_run_again() {
+    let trace = pool();
+    let alarms = |replayed: Replayed| {
+        let finding = finding(&trace, failure(&trace, Harm::Hang));
+        let replays = [(finding.id.clone(), replayed)].into_iter().collect();
+        let mut report = Report::new(Settings::default());
+        let prediction = Prediction { findings: vec![finding], ..Prediction::default() };
+        report.add(trace.clone(), Model::Reads, prediction, &Extras { replays, ..Extras::default() });
+        report.has_failures()
+    };
+    assert!(!alarms(Replayed { runs: 1, ..Default::default() }));
+    assert!(alarms(Replayed { runs: 1, hits: 1, ..Default::default() }));
+}
+
+#[test]
 fn what_was_seen_once_is_a_failure_whether_or_not_it_shows_again() {
     let trace = pool();
     let told = |replayed: Option<Replayed>| {

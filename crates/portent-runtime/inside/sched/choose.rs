@@ -138,6 +138,11 @@ impl Scheduler {
         self.living().any(|one| one.life == Life::Waiting && one.pending.wait == Wait::Exit)
     }
 
+    /// Whether a thread that waits for the token could have it.
+    pub fn somebody_can_go_on(&self) -> bool {
+        self.living().any(|one| one.life == Life::Waiting && self.possible(one, &one.pending))
+    }
+
     pub(super) fn by_exit(&mut self) -> Option<u32> {
         let one = self.living().find(|one| one.life == Life::Waiting && one.pending.wait == Wait::Exit)?;
         one.allow(u64::MAX);

@@ -3,7 +3,7 @@
 use super::Scheduler;
 use crate::log::{diverged, note, op};
 use crate::plan::goal;
-use crate::state::{Life, Pending, Wait, thread};
+use crate::state::{Life, Pending, Thread, Wait, thread};
 use crate::{init, process, record, signals, sys};
 
 impl Scheduler {
@@ -87,7 +87,19 @@ impl Scheduler {
         }
     }
 
-    /// Whether the thread of the current step sleeps in a system call.
+    /// A thread is at its very end: if the current step wants more of it, there is none.
+    pub fn has_no_more_events(&mut self, who: &Thread) {
+        // SAFETY: within the plan's steps.
+        let is_its = self.following
+            && self.step < self.step_count
+            && unsafe { (*self.steps.add(self.step))[0] } == u64::from(who.id);
+        if is_its && who.events < who.until {
+            self.diverge(diverged::ENDED, who.until - who.events);
+        }
+    }
+
+    /// Whether the current step waits for a system call that does not return: its own thread sleeps in one, or it cannot go on, and
+    /// whoever is away sleeps in one.
     pub(super) fn step_sleeps_in_kernel(&self) -> bool {
         if self.step >= self.step_count {
             return false;
@@ -97,7 +109,11 @@ impl Scheduler {
             let id = (*self.steps.add(self.step))[0];
             &*thread(id.min(crate::log::MAX_THREADS as u64 - 1) as u32)
         };
-        who.life == Life::Away && process::sleeps_in_kernel(who.tid)
+        let is_away = |one: &Thread| one.life == Life::Away;
+        match is_away(who) {
+            true => process::sleeps_in_kernel(who.tid),
+            false => self.living().filter(|one| is_away(one)).all(|one| process::sleeps_in_kernel(one.tid)),
+        }
     }
 
     pub(super) fn diverge(&mut self, why: u64, left: u64) -> Option<Option<u32>> {

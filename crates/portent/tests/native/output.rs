@@ -75,6 +75,20 @@ fn check(binary: &Path, scratch: &Scratch, words: &[&str]) -> Command {
 }
 
 #[test]
+fn a_wrong_exit_status_is_told_with_what_the_program_says_instead() {
+    if left_out("what a failing test prints") {
+        return;
+    }
+    let binary = build(&Program::named("special/own_test.c"), Builder::Portent).unwrap().binary;
+    let scratch = Scratch::new();
+    let finished = run(&mut check(&binary, &scratch, &[]), scratch.directory(), NOTHING, LIMIT);
+    assert!(finished.exited_with(1), "{}", finished.describe());
+    let told = finished.out().split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "exits with status 1, and prints `FAIL: looked before it was ready` instead of `PASS`";
+    assert!(told.contains(expected), "{}", finished.describe());
+}
+
+#[test]
 fn check_shows_what_the_recorded_run_writes_and_only_that() {
     if left_out("check shows output") {
         return;

@@ -76,3 +76,13 @@ fn what_was_replayed_is_told_with_the_values_that_it_had() {
         found.describe()
     );
 }
+
+#[test]
+fn a_thread_that_takes_signals_makes_no_hang_of_a_schedule_that_cannot_be() {
+    if left_out("a thread that takes signals") {
+        return;
+    }
+    let finished = check("special/signal_thread.c", &["--observations"], &[]);
+    assert!(finished.exited_with(0), "{}", finished.describe());
+    assert!(!finished.out().contains("hang"), "{}", finished.describe());
+}
