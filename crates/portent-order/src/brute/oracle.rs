@@ -3,7 +3,7 @@
 use super::values::Held;
 use crate::goal::{Model, Writer};
 use crate::read_rule::{ReadRule, Recorded};
-use portent_trace::{EventId, LockId, Mode, Op, Reach, SemId, ThreadId, Trace, VarId};
+use portent_trace::{CondId, EventId, LockId, Mode, Op, Reach, SemId, ThreadId, Trace, VarId};
 use std::collections::{BTreeSet, HashMap};
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -159,7 +159,7 @@ impl<'t> Oracle<'t> {
     }
 
     /// What a semaphore counts: the posts that have happened, less the waits.
-    fn count(&self, state: &State, semaphore: SemId) -> u64 {
+    pub(super) fn count(&self, state: &State, semaphore: SemId) -> u64 {
         let happened = |op: Op| {
             let of = |program: &Vec<EventId>, upto: usize| {
                 program[..upto].iter().filter(|&&event| self.trace.op(event) == op).count() as u64
@@ -243,6 +243,12 @@ impl<'t> Oracle<'t> {
             _ => {}
         }
         after
+    }
+
+    /// Whether, for some choice of whom notifies woke, a sleep still lasts; or else, is over.
+    pub(super) fn sleeps(&self, state: &State, condition: CondId, sleep: EventId, still: bool) -> bool {
+        let mut choices = state.asleep[condition.index()].iter();
+        choices.any(|choice| if still { &choice.asleep } else { &choice.woken }.contains(&sleep))
     }
 
     /// What is left of the choices after a wake: those in which a notify woke its thread, or none did if it woke by itself.

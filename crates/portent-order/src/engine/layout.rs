@@ -132,6 +132,7 @@ impl<'t> Window<'t> {
             waits: IndexVec::default(),
             conditions: IndexVec::default(),
             counters: IndexVec::default(),
+            semaphore_of: FxHashMap::default(),
             open_at: IndexVec::repeat(IndexVec::default(), chains),
             open_sets: vec![Vec::new()].into(), // The empty one.
             free_at: IndexVec::default(),
@@ -305,6 +306,7 @@ impl<'t> Window<'t> {
                 |s: SemId| i64::try_from(trace.initial_count(s)).unwrap_or(i64::MAX / 2).saturating_add(moved(s));
             let bases: Vec<i64> = counted.known.iter().map(|&s| base(s)).collect();
             self.add_counters(&bases, &counted.nodes);
+            self.semaphore_of = counted.local;
         }
         if !self.conditions.is_empty() {
             self.add_conditions();

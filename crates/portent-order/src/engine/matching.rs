@@ -67,7 +67,7 @@ impl<'a> Done<'a> {
         let served = |&(_, start, end): &(WaitId, i64, i64)| self.all_between(start, end).is_some();
         let ended = |&other: &WaitId| {
             let end = if other == id { Some(self.now) } else { self.end(other) };
-            Some((other, self.start(other)?, end?)).filter(|_| !self.w.waits[other].by_itself)
+            Some((other, self.start(other)?, end?)).filter(|_| other == id || !self.w.waits[other].by_itself)
         };
         let mut waits: Vec<(WaitId, i64, i64)> = self.of.waits.iter().filter_map(ended).collect();
         waits.retain(|wait| !served(wait));
@@ -113,7 +113,7 @@ impl<'a> Done<'a> {
             let Some(start) = self.start(other) else { continue };
             let end = if other == id { Some(self.now) } else { self.end(other) };
             match end {
-                Some(end) if w.waits[other].by_itself => by_itself.push((other, start, end)),
+                Some(end) if other == id || w.waits[other].by_itself => by_itself.push((other, start, end)),
                 _ => others.push((other, start, end.unwrap_or(i64::MAX))),
             }
         }
@@ -143,7 +143,8 @@ impl<'a> Done<'a> {
         for &(node, _, other) in &needy {
             let (Some(node), wait) = (node, w.waits[other]) else { continue };
             orders.extend(wait.sleep.map(|sleep| (node, sleep)));
-            orders.extend(wait.wake.map(|wake| (wake, node)));
+            let end = if other == id { Some(now) } else { wait.wake };
+            orders.extend(end.map(|end| (end, node)));
         }
         // Who has woken by itself is no other sleeper.
         orders.extend(
@@ -295,6 +296,18 @@ impl Simulator {
             // The cut is behind all events.
             _ => done.too_few_sleepers(id, node, w.chain_of.end()),
         }
+    }
+
+    /// Orders of which one must hold so that a notify can have ended a wait that lasts where the order stops.
+    pub(super) fn why_not_woken(&self, w: &Window<'_>, id: WaitId, z: Node) -> Vec<(Node, Node)> {
+        let done = Done::new(w, &w.conditions[w.waits[id].condition], self.order());
+        done.too_few_notifies(id, z).unwrap_or_else(|| done.another_order(z))
+    }
+
+    /// Orders of which one must hold so that no notify need have ended it.
+    pub(super) fn why_not_asleep(&self, w: &Window<'_>, id: WaitId, z: Node) -> Vec<(Node, Node)> {
+        let done = Done::new(w, &w.conditions[w.waits[id].condition], self.order());
+        done.too_few_sleepers(id, z, z).unwrap_or_else(|| done.another_order(z))
     }
 
     /// Orders of which one must hold so that a wait lasts where the order stops, though a notify can have ended it.

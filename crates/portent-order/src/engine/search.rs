@@ -8,7 +8,7 @@
 use super::index::{Node, ScopeId, Source, Variable, WaitId};
 use super::simulate::Obstacle;
 use super::symbolic::Evaluation;
-use super::target::{Free, Target};
+use super::target::{Finds, Free, Target};
 use super::theory::{OrderTheory, Simulated};
 use super::window::{Act, Window};
 use crate::goal::Unknown;
@@ -84,6 +84,8 @@ pub(super) enum Made {
     CanGoOn(WaitId, Node, Option<ScopeId>),
     /// One of these orders, for an event that needs it; or where a wait is lost.
     Needs(Option<WaitId>, Node, Vec<(Node, Node)>),
+    /// One of these orders, where something is to be found after the set.
+    Finds(Finds, Vec<(Node, Node)>),
 }
 
 /// Whether it refuses an order that obeys all rules.
@@ -125,6 +127,8 @@ pub(crate) struct Search<'w, 't> {
     /// "One of these events has happened", "this lock is free after the set".
     contained: FxHashMap<Vec<Node>, Lit>,
     free: FxHashMap<Free, Lit>,
+    /// "This is found after the set."
+    finds: FxHashMap<Finds, Lit>,
 }
 
 impl<'w, 't> Search<'w, 't> {
@@ -151,6 +155,7 @@ impl<'w, 't> Search<'w, 't> {
             evaluation: Evaluation::of(w),
             contained: FxHashMap::default(),
             free: FxHashMap::default(),
+            finds: FxHashMap::default(),
         };
         let z = search.theory.z();
         for wait in w.waits.iter() {
@@ -307,6 +312,11 @@ impl<'w, 't> Search<'w, 't> {
         }
         assumptions.extend(target.one_of.iter().map(|events| self.is_contained(events)));
         assumptions.extend(target.free.map(|free| self.is_free(free)));
+        if let Some(finds) = target.finds {
+            let lit = self.finds.get(&finds).copied().unwrap_or_else(|| self.fresh());
+            self.finds.insert(finds, lit);
+            assumptions.push(lit);
+        }
         if let Some(wait) = target.lost {
             let lit = match self.lost.get(&wait) {
                 Some(&lit) => lit,
@@ -431,6 +441,16 @@ impl<'w, 't> Search<'w, 't> {
                 }
                 refined = true;
             }
+        }
+        if let Some(finds) = target.finds
+            && !self.theory.simulator().finds(self.w, finds)
+        {
+            let orders = self.theory.simulator().to_find(self.w, finds, z);
+            if self.made.insert(Made::Finds(finds, orders.clone())) {
+                let goal = self.finds[&finds];
+                self.clause(&orders, &[!goal]);
+            }
+            refined = true;
         }
         if let Some(wait) = target.lost {
             refined |= self.refine_lost(wait, order);

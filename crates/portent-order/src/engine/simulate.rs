@@ -9,6 +9,7 @@ use super::index::{Chain, IndexVec, Lock, Node, Place, ScopeId, Semaphore, Sourc
 use super::rows::{Cut, Rows};
 use super::sleeps::Asleep;
 use super::symbolic::Evaluation;
+use super::target::Finds;
 use super::values::Sight;
 use super::window::{Act, Window};
 use crate::read_rule::ReadRule;
@@ -199,6 +200,24 @@ impl Simulator {
         &self.held[lock]
     }
 
+    /// Whether a chain finds what it is to find where the order stops.
+    pub(super) fn finds(&self, w: &Window<'_>, finds: Finds) -> bool {
+        match finds {
+            Finds::Count(_, _, semaphore, need) => self.has_count(semaphore, need),
+            Finds::Woken(wait) => self.asleep.can_wake(w, wait),
+            Finds::Asleep(wait) => self.asleep.can_leave(w, wait),
+        }
+    }
+    /// Orders of which one must hold for it to find that, where it does not.
+    pub(super) fn to_find(&self, w: &Window<'_>, finds: Finds, z: Node) -> Vec<(Node, Node)> {
+        match finds {
+            Finds::Count(chain, _, semaphore, need) => {
+                w.counters[semaphore].elsewhere(w, need, &self.position, chain, z)
+            }
+            Finds::Woken(wait) => self.why_not_woken(w, wait, z),
+            Finds::Asleep(wait) => self.why_not_asleep(w, wait, z),
+        }
+    }
     /// Whether the count of a semaphore lets a node happen.
     #[inline]
     pub(super) fn has_count(&self, semaphore: Semaphore, need: Need) -> bool {

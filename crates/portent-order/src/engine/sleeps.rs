@@ -81,6 +81,10 @@ impl Asleep {
     pub(crate) fn can_wake(&self, w: &Window<'_>, wait: WaitId) -> bool {
         self.on[w.waits[wait].condition].can_wake(wait)
     }
+    /// Whether none need have.
+    pub(crate) fn can_leave(&self, w: &Window<'_>, wait: WaitId) -> bool {
+        self.on[w.waits[wait].condition].can_leave(wait)
+    }
     /// Whether it could after this node.
     pub(crate) fn could_wake_after(&self, w: &Window<'_>, node: Node, wait: WaitId) -> bool {
         match w.act[node] {

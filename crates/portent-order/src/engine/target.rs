@@ -4,7 +4,8 @@
 //! `cut`, stays below `stop`, and can be ordered so that `edges` hold and `last` is the last write of its variable;
 //! then the `tail` happens. (docs/src/internals/encoding.md writes the same with a node Z: what is in the set is before Z.)
 
-use super::index::{Chain, Lock, Node, ScopeId, Source, Variable, WaitId};
+use super::counts::Need;
+use super::index::{Chain, Lock, Node, Place, ScopeId, Semaphore, Source, Variable, WaitId};
 use super::rows::Cut;
 use super::window::{Act, Freed, ScopesInChain, Window};
 use crate::goal::{Goal, Writer};
@@ -49,6 +50,19 @@ pub(crate) struct Target {
     pub one_of: Vec<Vec<Node>>,
     /// A lock that a chain must be able to take after the set.
     pub free: Option<Free>,
+    /// What else a chain must find after the set.
+    pub finds: Option<Finds>,
+}
+
+/// What a chain is to find after a set of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Finds {
+    /// A semaphore that counts enough, or nothing, when it stands at this place: its own operations count, too.
+    Count(Chain, Place, Semaphore, Need),
+    /// That a notify can have ended its wait.
+    Woken(WaitId),
+    /// That none need have.
+    Asleep(WaitId),
 }
 
 impl Target {
@@ -65,6 +79,7 @@ impl Target {
             lost: None,
             one_of: Vec::new(),
             free: None,
+            finds: None,
         }
     }
     /// Everything before `node` has happened, and it has not.

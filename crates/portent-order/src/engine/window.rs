@@ -14,7 +14,7 @@ use super::sleeps::{Wait, Waiting};
 use super::values::Values;
 use crate::goal::{Schedule, Writer};
 use crate::read_rule::ReadRule;
-use portent_trace::{EventId, LockId, Mode, Reach, Trace, VarId};
+use portent_trace::{EventId, LockId, Mode, Reach, SemId, Trace, VarId};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -146,6 +146,7 @@ pub(crate) struct Window<'t> {
     pub conditions: IndexVec<Condition, Waiting>,
     /// The semaphores whose counts matter here.
     pub counters: IndexVec<Semaphore, Counter>,
+    pub(super) semaphore_of: FxHashMap<SemId, Semaphore>,
     /// For each chain and place, the scopes open before it; shared between places.
     pub(super) open_at: IndexVec<Chain, IndexVec<Place, OpenSet>>,
     pub(super) open_sets: IndexVec<OpenSet, Vec<ScopeId>>,
