@@ -1,4 +1,5 @@
 // A pool of two workers; tasks are handed in and their results come back as futures.
+// Prints the sum of the results.
 // portent: threads 3
 // portent: stdout 30
 #include <condition_variable>

@@ -1,4 +1,5 @@
 // A ring of slots between two producers and two consumers, with counting semaphores and a lock for each end.
+// Prints the sum of what was handed over.
 // portent: threads 5
 // portent: stdout 20
 #include <pthread.h>

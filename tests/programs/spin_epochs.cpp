@@ -1,4 +1,5 @@
 // Reclamation by epochs: readers announce the epoch they read in, the writer frees an old table when no reader can have it.
+// Prints that every reader saw whole tables: none is freed while somebody reads it.
 // portent: threads 4
 // portent: stdout read
 #include <atomic>

@@ -1,4 +1,5 @@
 // A sequence lock: one writer moves a point, two readers take consistent copies of it.
+// Prints where the point is in the end; every copy is consistent, and none is older than the one before.
 // portent: threads 4
 // portent: stdout 40
 #include <assert.h>

@@ -1,4 +1,5 @@
 // Start-up by flags: two workers wait until main has set up the table, main until both are ready.
+// Prints the sum of what both find in the table.
 // portent: threads 3
 // portent: stdout 3
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // A ticket lock keeps a shared log in order: three threads append lines.
+// Prints the number of lines.
 // portent: threads 4
 // portent: stdout 12 lines
 #include <pthread.h>
