@@ -288,7 +288,7 @@ impl portent_search::Subject for Recorded<'_, '_> {
             Extent::Worthwhile | Extent::WithinTime if !provable || failures > 0 => {
                 new >= few || Instant::now() > self.share
             }
-            Extent::Worthwhile => new >= few && left > OUT_OF_REACH * runs,
+            Extent::Worthwhile => (new >= few || Instant::now() > self.share) && left > OUT_OF_REACH * runs,
             Extent::WithinTime | Extent::Everything => false,
             Extent::Runs(_) => self.explorer.runs_left() == 0,
         };

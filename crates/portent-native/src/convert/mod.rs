@@ -493,10 +493,11 @@ impl Converter {
         // Code without instrumentation was called just behind where the thread was last seen.
         let position = self.positions.get(thread as usize).copied().filter(|&position| position != 0);
         let mut called = pc;
-        let mut calls = std::iter::once(pc).chain(position).chain(callers);
-        while let Some(own) = calls.next() {
+        // The innermost function is open itself, and so its caller is the first of those.
+        let inside = 1 + usize::from(position.is_some());
+        for (at, own) in std::iter::once(pc).chain(position).chain(callers.clone()).enumerate() {
             if let Some(site) = self.sites.allocation(own, &self.symbols, &mut self.memory) {
-                let outer = calls.find(|&caller| caller != own).unwrap_or(own);
+                let outer = callers.clone().nth((at + 1).saturating_sub(inside)).unwrap_or(own);
                 return (site, Allocating { pc, called, own, outer });
             }
             called = own;
