@@ -1,13 +1,14 @@
 //! States of a run's reorderings in which nothing can go on, though not every thread is done: deadlocks of every kind.
 //!
-//! Whether threads wait for each other follows from where they are: which locks each holds there, which tokens it has sent. So
+//! Whether threads wait for each other follows from where they are: which locks each holds there, which tokens it has sent, what semaphores count; but for
+//! those that sleep on a condition, of whom the engine is asked whether a notify can have woken them. So
 //! all combinations of places at which threads can wait are gone through, and the engine is asked only about those in which
 //! everybody waits. That is exact, and meant for small runs.
 
 use crate::subject::{End, Observes, Run};
 use portent_order::engine::{Effort, Engine};
 use portent_order::{At, Divergence, Outcome, Schedule, Verdict};
-use portent_trace::{EventId, LockId, Mode, Op, ThreadId};
+use portent_trace::{Event, EventId, LockId, Mode, Op, SemId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A place at which a thread can stay for ever.
@@ -28,6 +29,9 @@ enum Waits {
     Lock(LockId, Mode),
     /// The event is a receive.
     Token,
+    Semaphore(SemId),
+    /// To be woken: whether it is follows from the order, not from where threads are.
+    Notify,
     /// For something that no reordering gives.
     ForEver,
     /// For nothing: it is done, or has failed.
@@ -85,6 +89,10 @@ fn points(run: &Run, thread: ThreadId) -> Vec<Point> {
         let waits = match event.op {
             Op::Acquire(lock, mode) if !tries.contains(&event.id) => Some(Waits::Lock(lock, mode)),
             Op::Receive(_) => Some(Waits::Token),
+            Op::Wait(semaphore) if !tries.contains(&event.id) => Some(Waits::Semaphore(semaphore)),
+            Op::Wake(_) if !tries.contains(&event.id) && run.trace.pairing_of_wake(event.id).is_some() => {
+                Some(Waits::Notify)
+            }
             _ => None,
         };
         points.extend(waits.map(|waits| Point { event: Some(event.id), waits, holds: holds.clone(), steps }));
@@ -98,6 +106,8 @@ fn points(run: &Run, thread: ThreadId) -> Vec<Point> {
     let waits = match history.map(|history| history.end) {
         None | Some(End::Done | End::Failed(_)) => Waits::No,
         Some(End::Waits { op: Some(Op::Acquire(lock, mode)), .. }) => Waits::Lock(lock, mode),
+        Some(End::Waits { op: Some(Op::Wait(semaphore)), .. }) => Waits::Semaphore(semaphore),
+        Some(End::Waits { op: Some(Op::Wake(_)), .. }) => Waits::Notify,
         Some(End::Waits { .. } | End::Cut) => Waits::ForEver,
     };
     points.push(Point { event: None, waits, holds, steps });
@@ -107,7 +117,8 @@ fn points(run: &Run, thread: ThreadId) -> Vec<Point> {
 /// Whether everybody waits, and somebody for something.
 fn is_stuck(run: &Run, state: &[&Point]) -> bool {
     let waits = |(thread, point): (usize, &&Point)| match point.waits {
-        Waits::No | Waits::ForEver => true,
+        Waits::No | Waits::ForEver | Waits::Notify => true,
+        Waits::Semaphore(semaphore) => count(run, state, semaphore) == 0,
         Waits::Lock(lock, mode) => state.iter().enumerate().any(|(other, point)| {
             other != thread && point.holds.iter().any(|&(held, how)| held == lock && how.conflicts_with(mode))
         }),
@@ -133,7 +144,20 @@ fn reaches(run: &Run, engine: &mut Engine<'_, '_>, state: &[&Point], effort: Eff
     let mut meanwhile: Vec<At> = state.iter().enumerate().map(at).collect();
     let Some(first) = meanwhile.pop() else { return Verdict::Infeasible };
     debug_assert_eq!(state.len(), run.trace.threads());
-    engine.diverges(&Divergence { meanwhile, ..Divergence::new(first, Outcome::Any) }, effort)
+    let asleep = state.iter().enumerate().filter(|(_, point)| point.waits == Waits::Notify);
+    let asleep = asleep.map(|(thread, _)| ThreadId::new(thread)).collect();
+    engine.diverges(&Divergence { meanwhile, asleep, ..Divergence::new(first, Outcome::Any) }, effort)
+}
+
+/// What a semaphore counts with the threads at these places.
+fn count(run: &Run, state: &[&Point], semaphore: SemId) -> i64 {
+    let is_done = |event: &Event| state[event.thread.index()].event.is_none_or(|at| event.id < at);
+    let moves = run.trace.events().filter(is_done).map(|event| match event.op {
+        Op::Post(s) if s == semaphore => 1,
+        Op::Wait(s) if s == semaphore => -1,
+        _ => 0,
+    });
+    i64::try_from(run.trace.initial_count(semaphore)).unwrap_or(i64::MAX / 2) + moves.sum::<i64>()
 }
 
 fn cut(run: &Run, state: &[&Point]) -> Vec<usize> {
