@@ -25,11 +25,13 @@ mod schedule;
 
 pub use error::Error;
 pub use explore::{
-    Answer, Behaviours, Event, Examined, Exploration, Observer, Options, Replayed, RunId, Stop, explore,
+    Answer, Behaviours, Event, Examined, Exploration, Extent, Observer, Options, Phase, Reached, Replayed, RunId,
+    SavedSearch, Stop, Strategy, explore,
 };
 pub use failure::Failed;
 pub use outcome::{
-    AtGoal, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Stuck, Thrown, WhyNotFollowed,
+    AtGoal, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Spin, SpinKind, Stuck, Thrown,
+    WhyNotFollowed,
 };
 pub use program::{Plan, Policy, Program};
 pub use properties::{Properties, Request, predict};

@@ -6,10 +6,10 @@ use crate::schedule::Schedule;
 use portent_trace::format::{self, Dialect, Format, OpenOptions, RECORDING, TraceSink};
 use portent_trace::{
     EventList, FunctionBlocks, InputBatch, InputEvent, InputOp, InputSource, Layout, LocId, Names, ObjectClass,
-    StackColumn, StackFrame, Trace, TraceError, user_frame,
+    StackColumn, StackFrame, Trace, TraceError, is_user_place, told_function, user_frame, without_address,
 };
 use rustc_hash::FxBuildHasher;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::path::Path;
 
@@ -115,16 +115,54 @@ impl Run {
         found
     }
 
+    /// What all threads do and read, as one hash, and which threads read where what which others wrote where: to count what runs
+    /// reach.
+    pub(crate) fn reached(&self) -> (u64, HashSet<u64>) {
+        let mut places: HashMap<LocId, u64> = HashMap::new();
+        let mut threads: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut writers: HashMap<u32, (u32, u64)> = HashMap::new();
+        let mut pairs = HashSet::new();
+        for (number, event) in self.events.iter().enumerate() {
+            let at = self.names.innermost(event.loc, self.stacks.get(number));
+            let at = *places.entry(at).or_insert_with(|| FxBuildHasher.hash_one(self.names.location(at).to_string()));
+            let reads =
+                event.op.is_access() && !matches!(event.op, InputOp::Write(_) | InputOp::Free | InputOp::Destroy);
+            let thread = event.thread.index() as u32;
+            let saw = writers.get(&event.object).copied().filter(|_| reads);
+            if reads {
+                pairs.insert(FxBuildHasher.hash_one((thread, at, saw)));
+            }
+            if event.op.is_access() && !matches!(event.op, InputOp::Read(_)) {
+                writers.insert(event.object, (thread, at));
+            }
+            // Addresses differ where nothing else does.
+            let value = event.value.filter(|value| reads && value.unsigned_abs() < 1 << 24);
+            let past = threads.entry(thread).or_default();
+            *past = FxBuildHasher.hash_one((*past, event.op, at, saw, value));
+        }
+        (FxBuildHasher.hash_one(threads), pairs)
+    }
+
     /// An event in words, as far as a reader of a report needs it.
     pub(crate) fn describe(&self, event: &InputEvent) -> String {
         let thread = self.names.thread(event.thread);
         let object = match event.op.class() {
             ObjectClass::None => String::new(),
-            class => format!("({})", self.names.name(class, event.object)),
+            ObjectClass::Function => {
+                format!("({})", told_function(self.names.name(ObjectClass::Function, event.object)))
+            }
+            class => format!("({})", self.names.called(class, event.object)),
         };
         let place = self.names.location(event.loc);
-        let function = place.function.map(|name| format!(" in {name}")).unwrap_or_default();
-        format!("{thread}: {}{object} at {place}{function}", event.op.text())
+        // Where in a library it is says nothing to whoever called it.
+        let at = match is_user_place(&place) || place.file.is_none() {
+            true => {
+                let function = place.function.map(|name| format!(" in {}", told_function(name))).unwrap_or_default();
+                format!("at {}{function}", without_address(&place.to_string()))
+            }
+            false => "in a library".to_owned(),
+        };
+        format!("{thread}: {}{object} {at}", event.op.text())
     }
 }
 

@@ -330,10 +330,10 @@ impl Place {
 fn object_name(trace: &Trace, op: Op) -> String {
     match op {
         Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => trace.variable_name(x).into_owned(),
-        Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).to_owned(),
-        Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).to_owned(),
-        Op::Post(s) | Op::Wait(s) | Op::Empty(s) => trace.names().semaphore(s).to_owned(),
-        Op::Begin(b) | Op::End(b) => trace.names().block(b).to_owned(),
+        Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).into_owned(),
+        Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).into_owned(),
+        Op::Post(s) | Op::Wait(s) | Op::Empty(s) => trace.names().semaphore(s).into_owned(),
+        Op::Begin(b) | Op::End(b) => trace.names().block(b).into_owned(),
         Op::Send(_) | Op::Receive(_) | Op::Branch | Op::Fence(_) => String::new(),
     }
 }

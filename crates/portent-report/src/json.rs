@@ -6,6 +6,7 @@
 mod steps;
 
 use crate::report::{Explored, Process, Report, Sourced, Spot, Story, TraceSize, Verdict};
+use crate::run_stats::{self, StatsJson};
 use crate::threads::Begun;
 use crate::words::escaped_json;
 use portent_order::Model;
@@ -24,6 +25,9 @@ struct Document<'a> {
     /// How much of what the program can do was run; left out where it was not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     explored: Option<ExploredJson<'a>>,
+    /// What its runs were made for, and when failures were first seen; left out unless that is to be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<StatsJson<'a>>,
     /// What was not covered, in sentences.
     scope: &'a [String],
     /// The processes that were checked, where there are several.
@@ -286,6 +290,7 @@ pub fn document(report: &Report) -> Result<String, serde_json::Error> {
         findings: report.stories.iter().map(|story| finding(report, story, &orders[&story.run])).collect(),
         incomplete: report.incomplete.iter().map(|(model, entry)| incomplete(*model, entry)).collect(),
         explored: report.explored.as_ref().map(explored),
+        stats: run_stats::json(report),
         scope: &report.scope,
         processes: report.processes.iter().enumerate().map(|(at, one)| process(report, at, one)).collect(),
         partial: report.partial.map(|why| why.name()),

@@ -33,6 +33,7 @@ mod moments;
 mod place;
 mod relevance;
 mod report;
+pub mod run_stats;
 pub mod sarif;
 mod scene;
 pub mod source;
@@ -49,7 +50,8 @@ pub use lookup::Value;
 pub use moments::{Moment, Orders};
 pub use relevance::Relevance;
 pub use report::{
-    At, Explored, Extras, Process, Replayed, Report, Settings, Sourced, Spot, Story, TraceSize, Tsan, Verdict, Withheld,
+    At, Explored, Extras, Process, Replayed, Report, RunStats, Settings, Sourced, Spot, Story, TraceSize, Tsan,
+    Verdict, Withheld,
 };
 pub use scene::State;
 pub use threads::Begun;

@@ -2,6 +2,7 @@
 
 use portent_predict::{Bug, Deadlock, Finding, Place, Role};
 use portent_trace::{Ending, EventId, Meaning, Mode, ObjectClass, Op, Reach, SYSTEM_CALLS, ThreadId, Trace};
+use std::borrow::Cow;
 
 /// The event of a place, if it is one of the recorded run.
 pub(crate) fn recorded(place: &Place) -> Option<EventId> {
@@ -57,12 +58,12 @@ impl Value {
 fn object(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     match trace.op(event) {
         Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => trace.variable_name(x).into_owned(),
-        Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).to_owned(),
-        Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).to_owned(),
-        Op::Post(s) | Op::Wait(s) | Op::Empty(s) => trace.names().semaphore(s).to_owned(),
-        Op::Begin(b) | Op::End(b) => trace.names().block(b).to_owned(),
+        Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).into_owned(),
+        Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).into_owned(),
+        Op::Post(s) | Op::Wait(s) | Op::Empty(s) => trace.names().semaphore(s).into_owned(),
+        Op::Begin(b) | Op::End(b) => trace.names().block(b).into_owned(),
         Op::Branch | Op::Fence(_) => String::new(),
-        Op::Send(_) | Op::Receive(_) => lookup.passage(trace, event).object.to_owned(),
+        Op::Send(_) | Op::Receive(_) => lookup.passage(trace, event).object.into_owned(),
     }
 }
 
@@ -86,6 +87,8 @@ pub(crate) fn action(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
 /// The same as what its thread does, in words that programmers use of it.
 pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     let verb = match trace.op(event) {
+        // What it does with its own stack, or what a library does for it, tells nobody anything.
+        op if op.variable().is_some() && trace.ends(event).is_none() && trace.is_nameless(op) => return GOES_ON.into(),
         _ if trace.ends(event) == Some(Ending::Memory) => "frees",
         _ if trace.ends(event) == Some(Ending::Object) => "destroys",
         Op::Read(..) => "reads",
@@ -125,13 +128,16 @@ pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     format!("{verb} {}", object(trace, lookup, event)).trim_end().to_owned()
 }
 
+/// What a thread does of which there is nothing to tell.
+pub(crate) const GOES_ON: &str = "goes on";
+
 /// What sending or receiving an ordering token is to the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Passage<'t> {
     /// What is done.
     pub(crate) verb: &'static str,
     /// What it is done to, where that has a name.
-    pub(crate) object: &'t str,
+    pub(crate) object: Cow<'t, str>,
 }
 
 const START: &str = "start";
@@ -166,21 +172,21 @@ impl Lookup {
     /// What a send or receive is to the user: what the input event does that it is part of.
     pub(crate) fn passage<'t>(&self, trace: &'t Trace, event: EventId) -> Passage<'t> {
         let names = trace.names();
-        let named = |class: ObjectClass, object: u32| names.name(class, object);
+        let named = |class: ObjectClass, object: u32| names.called(class, object);
         let (sends, token) = match trace.op(event) {
             Op::Send(token) => (true, token),
             Op::Receive(token) => (false, token),
-            _ => return Passage { verb: PASS, object: "" },
+            _ => return Passage { verb: PASS, object: "".into() },
         };
         let (verb, object) = match (trace.meaning(token), sends) {
-            (Meaning::Fork(child), true) => ("fork", names.thread(child)),
-            (Meaning::Fork(_), false) => (START, ""),
-            (Meaning::Join(_), true) => (END, ""),
-            (Meaning::Join(child), false) => ("join", names.thread(child)),
-            (Meaning::Named(token), true) if named(ObjectClass::Token, token) == SYSTEM_CALLS => (CAME_BACK, ""),
+            (Meaning::Fork(child), true) => ("fork", names.thread(child).into()),
+            (Meaning::Fork(_), false) => (START, "".into()),
+            (Meaning::Join(_), true) => (END, "".into()),
+            (Meaning::Join(child), false) => ("join", names.thread(child).into()),
+            (Meaning::Named(token), true) if named(ObjectClass::Token, token) == SYSTEM_CALLS => (CAME_BACK, "".into()),
             // Recorders give tokens names that say nothing to the user.
-            (Meaning::Named(_), true) => ("signal", ""),
-            (Meaning::Named(_), false) => (PASS, ""),
+            (Meaning::Named(_), true) => ("signal", "".into()),
+            (Meaning::Named(_), false) => (PASS, "".into()),
             (Meaning::Notify(condition), true) => ("signal", names.condition(condition)),
             (Meaning::Notify(condition), false) => (PASS, names.condition(condition)),
             (Meaning::Latch(latch), true) => ("count down", named(ObjectClass::Latch, latch)),

@@ -128,7 +128,7 @@ impl Cut<'_> {
             value: value
                 .filter(|_| told.op.variable().is_some() && !(state == State::Next && told.op.reads()))
                 .map(|value| Value::of(trace, event, value)),
-            at: place::of_event(trace, event),
+            at: place::of_event_or_start(trace, &self.run.lookup, event),
             relevance,
             state,
             folded: std::mem::take(&mut self.folded),

@@ -2,11 +2,12 @@
 //!
 //! What happens inside a library is told by the line of the user's code that called it; the rest is in the stack.
 
+use crate::lookup::Lookup;
 use crate::report::{At, Spot};
 use crate::source::Sources;
 use crate::words::{function, line};
 use portent_predict::StackFrame;
-use portent_trace::{EventId, Trace, without_address};
+use portent_trace::{EventId, Trace, is_user_file, without_address};
 
 /// The line for an event of a trace.
 pub(crate) fn of_event(trace: &Trace, event: EventId) -> At {
@@ -19,6 +20,22 @@ pub(crate) fn of_event(trace: &Trace, event: EventId) -> At {
         }
         None => At::of(trace, trace.event(event).loc),
     }
+}
+
+/// The same, or the user's line that started the thread, if that is in libraries only.
+pub(crate) fn of_event_or_start(trace: &Trace, lookup: &Lookup, event: EventId) -> At {
+    let at = of_event(trace, event);
+    let is_library = at.file.as_deref().is_none_or(|file| !is_user_file(file));
+    let fork = is_library.then(|| lookup.fork_of(trace, trace.thread(event))).flatten();
+    match fork.map(|fork| of_event(trace, fork)).filter(|start| start.file.as_deref().is_some_and(is_user_file)) {
+        Some(start) => At { function: start.function.as_deref().map(started_in), ..start },
+        None => at,
+    }
+}
+
+/// Instead of a function of the user's, the one that started the thread.
+pub(crate) fn started_in(name: &str) -> String {
+    format!("(started in {})", function(name))
 }
 
 /// The line for a place of a finding: its own, or the innermost of the user's if that is a library's.

@@ -15,7 +15,7 @@ use portent_predict::{
     BugKind, Evidence, Finding, Form, Incomplete, MayRead, Place, Prediction, PropertyTold, PropertyVerdict, Role,
     StackFrame, Why,
 };
-use portent_trace::{EventId, LocId, Object, ObjectClass, ObjectName, Trace};
+use portent_trace::{EventId, LocId, Object, ObjectClass, ObjectName, Trace, without_address};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -44,6 +44,21 @@ pub struct Settings {
     pub observations: bool,
     /// Whether the text is a line per finding and nothing else.
     pub quiet: bool,
+}
+
+/// What the runs of a check were made for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunStats {
+    /// How they were chosen.
+    pub strategy: &'static str,
+    /// What chance started from.
+    pub seed: u64,
+    /// Each purpose in a few words, with its runs, in the order of a check.
+    pub phases: Vec<(&'static str, u64)>,
+    /// Runs that differ in what some thread does or reads, or from where.
+    pub behaviours: u64,
+    /// Pairs of a thread at a place that read what a thread at a place wrote.
+    pub reads_from: u64,
 }
 
 /// How much of what a program can do was run.
@@ -319,6 +334,8 @@ pub struct Report {
     pub withheld: Withheld,
     /// How much of what the program can do was run, where it was run at all.
     pub explored: Option<Explored>,
+    /// What its runs were made for, if that is to be told.
+    pub stats: Option<RunStats>,
     /// What was not covered, in sentences.
     pub scope: Vec<String>,
     /// The processes that findings are about, if there are several.
@@ -425,9 +442,17 @@ impl Report {
         for (spot, stack) in places.iter_mut().zip(stacks) {
             spot.stack.clone_from(stack);
         }
+        for (spot, place) in places.iter_mut().zip(finding.places()) {
+            spot.lead_to_user(trace, &run.lookup, place);
+        }
+        let spot = |place: &Place| {
+            let mut spot = Spot::of(trace, place);
+            spot.lead_to_user(trace, &run.lookup, place);
+            spot
+        };
         let decided = failure.and_then(|failure| failure.decisive.as_ref()).map(|deciding| Decided {
-            operation: Spot::of(trace, &deciding.operation),
-            because: deciding.because.as_ref().map(|place| Spot::of(trace, place)),
+            operation: spot(&deciding.operation),
+            because: deciding.because.as_ref().map(spot),
             fails: deciding.fails.clone(),
             passes: deciding.passes.clone(),
         });
@@ -562,6 +587,22 @@ impl Spot {
             stack: place.kernel.map(|event| frames(trace, event)).unwrap_or_default(),
         }
     }
+
+    /// Of a thread that is in libraries only, before or after the user's function, the user's line that started it is what there
+    /// is to look at.
+    fn lead_to_user(&mut self, trace: &Trace, lookup: &Lookup, place: &Place) {
+        if self.stack.is_empty() || self.stack.iter().any(|frame| frame.user) {
+            return;
+        }
+        let thread = place.thread.filter(|thread| thread.index() < trace.threads());
+        let start = thread.and_then(|thread| lookup.fork_of(trace, thread)).map(|fork| frames(trace, fork));
+        let start = start.into_iter().flatten().find(|frame| frame.user);
+        if let Some(frame) = start {
+            let frame = StackFrame { function: place::started_in(&frame.function), ..frame };
+            self.at = Some(place::of_frame(&frame));
+            self.stack.push(frame);
+        }
+    }
 }
 
 /// The call stack of an event, as far as the trace has it.
@@ -582,5 +623,6 @@ fn allocation_site(trace: &Trace, finding: &Finding) -> Option<String> {
     let events = finding.places().into_iter().filter_map(crate::lookup::recorded);
     let site = events.filter_map(|event| trace.object(trace.op(event))).find_map(|name| name.allocated_at(names));
     // A finding without events has its text.
-    site.or_else(|| ObjectName::of(Object::Named(&finding.object)).allocated_at(names)).map(|site| site.to_string())
+    site.or_else(|| ObjectName::of(Object::Named(&finding.object)).allocated_at(names))
+        .map(|site| without_address(&site.to_string()).to_owned())
 }

@@ -179,9 +179,16 @@ fn result(report: &Report, story: &Story) -> Value {
     result
 }
 
+/// The frames of a stack that are the user's: what libraries do in between nobody can change. All of them, where none is.
+fn own_frames(spot: &Spot) -> Vec<&StackFrame> {
+    let own: Vec<&StackFrame> = spot.stack.iter().filter(|frame| frame.user).collect();
+    if own.is_empty() { spot.stack.iter().collect() } else { own }
+}
+
 /// The calls that led to a place, where they are known.
 fn stack(report: &Report, spot: &Spot) -> Option<Value> {
-    if spot.stack.is_empty() {
+    let own = own_frames(spot);
+    if own.is_empty() {
         return None;
     }
     let frame = |frame: &StackFrame| {
@@ -191,7 +198,7 @@ fn stack(report: &Report, spot: &Spot) -> Option<Value> {
         json!({ "location": told, "properties": { "user": frame.user } })
     };
     let who = spot.thread.as_deref().unwrap_or("somebody");
-    let frames: Vec<Value> = spot.stack.iter().map(frame).collect();
+    let frames: Vec<Value> = own.into_iter().map(frame).collect();
     Some(json!({ "message": { "text": format!("{}: {who}", spot.role.name()) }, "frames": frames }))
 }
 
@@ -257,10 +264,11 @@ fn code_flow(report: &Report, title: &str, moments: &[Moment]) -> Value {
     json!({ "message": { "text": title }, "threadFlows": flows })
 }
 
-/// The calls that led to each place, from the outermost to the place itself; libraries are told as the details they are.
+/// The user's calls that led to each place, from the outermost to the place itself.
 fn call_flow(report: &Report, story: &Story) -> Option<Value> {
     let flow = |spot: &Spot| {
-        let depth = spot.stack.len();
+        let own = own_frames(spot);
+        let depth = own.len();
         let step = |(level, frame): (usize, &StackFrame)| {
             let at = At { function: None, ..place::of_frame(frame) };
             let text = match level + 1 == depth {
@@ -273,7 +281,7 @@ fn call_flow(report: &Report, story: &Story) -> Option<Value> {
                 "importance": if frame.user { "important" } else { "unimportant" },
             })
         };
-        let locations: Vec<Value> = spot.stack.iter().rev().enumerate().map(step).collect();
+        let locations: Vec<Value> = own.into_iter().rev().enumerate().map(step).collect();
         let who = spot.thread.as_deref().unwrap_or("somebody");
         json!({ "message": { "text": format!("{}: {who}", spot.role.name()) }, "locations": locations })
     };
@@ -282,7 +290,9 @@ fn call_flow(report: &Report, story: &Story) -> Option<Value> {
 }
 
 fn flow_location(report: &Report, at: usize, moment: &Moment) -> Value {
-    let value = moment.value.as_ref().map_or_else(String::new, |value| format!(" = {value}"));
+    // Addresses tell nobody anything.
+    let value = moment.value.as_ref().filter(|value| value.is_telling());
+    let value = value.map_or_else(String::new, |value| format!(" = {value}"));
     let state = match moment.state {
         State::Done | State::Waits | State::Never => "",
         State::Next => "is about to ",

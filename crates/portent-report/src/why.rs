@@ -61,7 +61,7 @@ impl Teller<'_> {
         self.goals.get(i).map_or_else(Vec::new, |(_, event)| self.circumstances.of(*event).held)
     }
     fn lock(&self, held: &Held) -> String {
-        self.trace.names().lock(held.lock).to_owned()
+        self.trace.names().lock(held.lock).into_owned()
     }
     fn value(&self, i: usize) -> Option<&Value> {
         self.places.get(i).and_then(|place| place.value.as_ref())
@@ -190,9 +190,9 @@ impl Teller<'_> {
     fn atomicity(&self, pattern: Pattern) -> String {
         let (a, b, x) = (self.who(0), self.who(1), &self.finding.object);
         let block = self.goals.first().and_then(|(_, event)| self.circumstances.of(*event).block);
-        let name = block.map_or("", |begin| match self.trace.op(begin) {
+        let name = block.map_or_else(Default::default, |begin| match self.trace.op(begin) {
             Op::Begin(block) => self.trace.names().block(block),
-            _ => "",
+            _ => Default::default(),
         });
         let block = if name.is_empty() { "block".to_owned() } else { format!("block {name}") };
         let consequence = pattern.consequence(a, b, x);

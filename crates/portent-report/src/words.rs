@@ -83,7 +83,9 @@ pub(crate) fn function(name: &str) -> String {
         }
         told = short(&told, WIDEST);
     }
-    if told.is_empty() || told.ends_with(')') { told } else { format!("{told}()") }
+    // Of code without symbols, the module.
+    let is_call = told.ends_with(')') || told.contains(".so");
+    if told.is_empty() || is_call { told } else { format!("{told}()") }
 }
 
 /// Where the parameters of a function begin: the bracket that the last one closes.

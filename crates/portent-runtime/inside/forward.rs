@@ -37,9 +37,7 @@ macro_rules! forward {
 forward! {
     pthread_cond_init "2.3.2";
     regexec "2.3.4";
-    sched_getaffinity "2.3.4";
     pthread_attr_getaffinity_np "2.32";
-    pthread_getaffinity_np "2.32";
     glob "2.27";
     glob64 "2.27";
     fmemopen "2.22";

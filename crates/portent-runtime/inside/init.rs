@@ -2,7 +2,7 @@
 
 use crate::log::note;
 use crate::plan::{Header, MAGIC};
-use crate::{answers, family, process, record, sched, server, signals, sys, threads};
+use crate::{answers, family, one_core, process, record, sched, server, signals, sys, threads};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The plan, in mapped memory that is only read.
@@ -107,6 +107,9 @@ unsafe fn prepare() {
 unsafe fn begin(plan: &'static MappedPlan) {
     // SAFETY: nobody else runs yet.
     unsafe {
+        if plan.header.one_core != 0 {
+            one_core::stay();
+        }
         sched::lock().follow(plan);
         answers::follow(plan);
         modules();
@@ -129,7 +132,7 @@ unsafe fn serve(orders: isize) {
         PLAN = map_plan(order.plan);
         let log = out_of_the_way(order.log);
         if let Some(plan) = plan()
-            && record::open(log)
+            && record::open_memory(log)
         {
             begin(plan);
         }

@@ -4,7 +4,7 @@ use crate::entry::entry;
 use crate::log::{self, message, note, op};
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{answers, blocking, channels, family, record, sched, sys, throw};
+use crate::{answers, blocking, channels, family, one_core, record, sched, sys, throw};
 
 /// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
 /// does not wait for.
@@ -172,6 +172,7 @@ fn shown_number(real: i32) -> i32 {
 /// A child has one thread, and runs unrecorded while it does: the first thing it does, whoever forked.
 extern "C" fn in_child() {
     state::set_current(std::ptr::null_mut());
+    one_core::in_child();
     family::in_child();
 }
 
@@ -248,14 +249,8 @@ unsafe fn spawned(which: &'static Real, pid: *mut i32, arguments: [Ptr; 5]) -> i
     let [path, actions, attributes, argv, environment] = arguments;
     // SAFETY: the C library's function, with its own arguments; all registers are used, so the site is not known.
     unsafe {
-        let result = std::mem::transmute::<Ptr, Spawn>(which.required())(
-            &raw mut child,
-            path,
-            actions,
-            attributes,
-            argv,
-            environment,
-        );
+        let spawn = std::mem::transmute::<Ptr, Spawn>(which.required());
+        let result = one_core::with_all_cores(|| spawn(&raw mut child, path, actions, attributes, argv, environment));
         if result == 0 {
             if let Some(me) = state::enter() {
                 child = child_made(me, child);
@@ -360,6 +355,43 @@ pub fn is_blocked_on(tid: u32, descriptor: usize) -> bool {
     let value = first.map(|digits| digits.iter().fold(0, |so_far, byte| so_far << 4 | digit(byte)));
     let on_it = number == b"7" || value.is_some_and(|value| value.wrapping_add(1) == descriptor);
     number.first().is_some_and(u8::is_ascii_digit) && on_it
+}
+
+/// Whether an address is in memory that other processes may write to.
+pub fn is_shared_memory(address: usize) -> bool {
+    // SAFETY: a path that ends with a zero; a descriptor of our own, closed below.
+    let file = unsafe { sys::call3(sys::SYS_OPEN, b"/proc/self/maps\0".as_ptr() as usize, 0o2000000, 0) };
+    if file < 0 {
+        return true;
+    }
+    let (mut numbers, mut column, mut found) = ([0usize; 2], 0, false);
+    let mut text = [0u8; 1024];
+    loop {
+        // SAFETY: the buffer is ours.
+        let size = unsafe { sys::call3(sys::SYS_READ, file as usize, text.as_mut_ptr() as usize, text.len()) };
+        if size <= 0 {
+            break;
+        }
+        // "start-end rwxs offset …"
+        for &byte in &text[..size as usize] {
+            match (column, byte) {
+                (_, b'\n') => (numbers, column) = ([0; 2], 0),
+                (0, b'-') | (1, b' ') => column += 1,
+                (0 | 1, digit) => {
+                    let digit = char::from(digit).to_digit(16).unwrap_or(0) as usize;
+                    numbers[column] = numbers[column] << 4 | digit;
+                }
+                (2..=5, letter) => {
+                    found |= column == 5 && letter == b's' && (numbers[0]..numbers[1]).contains(&address);
+                    column += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { sys::call3(sys::SYS_CLOSE, file as usize, 0, 0) };
+    found
 }
 
 /// What /proc says of a thread.

@@ -11,8 +11,11 @@ const FIRST_STEP: usize = 512 << 10;
 const STEP: usize = 64 << 20;
 /// Kept free at the end, for the last notes after the disk is full.
 const RESERVE: usize = 64 << 10;
-/// How much address space is set aside for the recording.
+/// How much address space is set aside for the recording,
 const SPAN: usize = 1 << 40;
+/// and where, if that is free: far from where the kernel puts the program's own maps, whose addresses must not depend on what
+/// kind of file the recording is.
+const LOG_AT: usize = 0x2000_0000_0000;
 
 /// Pages of the mapping are not read before they are touched.
 const MADV_RANDOM: usize = 1;
@@ -26,6 +29,8 @@ struct Log {
     limit: *mut u8,
     allocated: usize,
     fd: isize,
+    /// It is memory of this size, not a file that grows; 0 if it is a file.
+    memory: usize,
     on: bool,
     tables: Tables,
 }
@@ -37,6 +42,7 @@ static mut LOG: Log = Log {
     limit: std::ptr::null_mut(),
     allocated: 0,
     fd: 0,
+    memory: 0,
     on: false,
     tables: Tables::new(),
 };
@@ -63,6 +69,24 @@ pub fn row(thread: u32) -> *mut ThreadRow {
 /// # Safety
 /// Called once, before there are threads.
 pub unsafe fn open(fd: isize) -> bool {
+    // SAFETY: as the caller says.
+    unsafe { open_sized(fd, 0) }
+}
+
+/// The same, of a recording in memory: all of it is there to be written.
+///
+/// # Safety
+/// As [`open`].
+pub unsafe fn open_memory(fd: isize) -> bool {
+    let mut status = [0u64; 18];
+    // SAFETY: the kernel fills `status`; as the caller says.
+    unsafe {
+        sys::call3(sys::SYS_FSTAT, fd as usize, status.as_mut_ptr() as usize, 0);
+        open_sized(fd, status[6] as usize)
+    }
+}
+
+unsafe fn open_sized(fd: isize, memory: usize) -> bool {
     // SAFETY: the file is ours alone once claimed; nothing beyond `allocated` is touched.
     unsafe {
         let mut base: *mut u8 = std::ptr::null_mut();
@@ -70,15 +94,17 @@ pub unsafe fn open(fd: isize) -> bool {
         while base.is_null() && span > 1 << 30 {
             span /= 2;
             // Readable and writable, shared, no swap reserved.
-            base = sys::map(span, 3, 0x4001, fd);
+            base = sys::map_at(LOG_AT, span, 3, 0x4001, fd);
         }
         if base.is_null() {
             sys::say(&["portent: cannot map the recording: no address space\n"]);
             return false;
         }
-        // A file system that reads ahead would fill megabytes with zeros for a run that writes a few pages. Where it does not
-        // listen, that only takes longer.
-        sys::call3(sys::SYS_MADVISE, base as usize, RECORDS_AT + FIRST_STEP, MADV_RANDOM);
+        if memory == 0 {
+            // A file system that reads ahead would fill megabytes with zeros for a run that writes a few pages. Where it does
+            // not listen, that only takes longer.
+            sys::call3(sys::SYS_MADVISE, base as usize, RECORDS_AT + FIRST_STEP, MADV_RANDOM);
+        }
         let header = base.cast::<Header>();
         let claimed = std::sync::atomic::AtomicU32::from_ptr(&raw mut (*header).pid);
         let order = std::sync::atomic::Ordering::SeqCst;
@@ -92,6 +118,7 @@ pub unsafe fn open(fd: isize) -> bool {
         LOG.limit = LOG.cursor;
         LOG.allocated = RECORDS_AT;
         LOG.fd = fd;
+        LOG.memory = memory;
         LOG.on = true;
         (*header).state = log::state::RUNNING;
         grow();
@@ -130,8 +157,7 @@ fn grow() {
         }
         let mut step = (LOG.allocated - RECORDS_AT).clamp(FIRST_STEP, STEP);
         loop {
-            let result = sys::call(sys::SYS_FALLOCATE, LOG.fd as usize, 0, LOG.allocated, step, 0, 0);
-            if result == 0 {
+            if room(step) {
                 break;
             }
             step /= 2;
@@ -141,13 +167,27 @@ fn grow() {
                     note(note::FULL, &[]);
                 }
                 LOG.on = false;
-                sys::say(&["portent: no room left for the recording: the rest of the run is not recorded\n"]);
+                (*header()).full = 1;
+                if LOG.memory == 0 {
+                    sys::say(&["portent: no room left for the recording: the rest of the run is not recorded\n"]);
+                }
                 return;
             }
         }
         LOG.allocated += step;
         LOG.limit = LOG.base.add(LOG.allocated - RESERVE);
         (*header()).allocated = LOG.allocated as u64;
+    }
+}
+
+/// Whether there is room for so many bytes more.
+unsafe fn room(step: usize) -> bool {
+    // SAFETY: the holder of the token; our own file.
+    unsafe {
+        if LOG.memory > 0 {
+            return LOG.allocated + step <= LOG.memory;
+        }
+        sys::call(sys::SYS_FALLOCATE, LOG.fd as usize, 0, LOG.allocated, step, 0, 0) == 0
     }
 }
 

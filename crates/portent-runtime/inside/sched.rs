@@ -10,6 +10,8 @@
 //! others' time-outs take their real time. A wait whose time has really passed also ends when the others only spin: at once
 //! when one of them yields (a sleep, also when one has run for long), after a second in any case.
 //!
+//! A thread that only looks at things in a loop waits until one of them changes ([`crate::spin`]).
+//!
 //! Nobody possible, nobody away, no time to wait for: that is a deadlock. It is noted, and the process ends.
 
 mod choose;
@@ -18,7 +20,7 @@ mod follow;
 use crate::log::{note, op};
 use crate::plan::policy;
 use crate::state::{Life, Pending, Thread, UnreadWrite, Wait, thread};
-use crate::{answers, channels, condition, once, process, record, semaphore, signals, sys};
+use crate::{answers, channels, condition, once, process, record, semaphore, signals, spin, sys};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 /// Events before the scheduler looks again whether somebody else should run, where the policy prefers to stay: a thread
@@ -48,6 +50,8 @@ pub struct Scheduler {
     random: u64,
     /// How long the random policy lets a thread run, at most.
     span: u64,
+    /// For PCT: changes of priority that come soon.
+    changes: u32,
     policy: u64,
     /// Steps of the plan, in mapped memory.
     steps: *const [u64; 2],
@@ -97,6 +101,7 @@ const NEW: Scheduler = Scheduler {
     skipped: 0,
     random: 1,
     span: 100,
+    changes: 2,
     policy: 0,
     steps: std::ptr::null(),
     step_count: 0,
@@ -138,6 +143,7 @@ pub unsafe fn forget() {
             sys::fill(thread(id).cast(), 0, size_of::<Thread>());
         }
         SCHEDULER = Scheduler { skipped: SCHEDULER.skipped, ..NEW };
+        spin::start_anew();
     }
     // Another thread may have held it.
     LOCK.store(0, Ordering::SeqCst);
@@ -190,6 +196,23 @@ pub fn peek() -> *mut Scheduler {
 #[cold]
 #[inline(never)]
 pub fn ask(me: &mut Thread, pending: Pending) {
+    if me.events >= me.spins.check_at {
+        spin::check(me, &pending);
+    }
+    let goes_on = me.events < me.turn_ends()
+        && me.signals == 0
+        && pending.wait == Wait::Nothing
+        && !(pending.op >= op::ACCESSES && eager());
+    if !goes_on {
+        wait(me, pending);
+    }
+    if me.spins.watched {
+        spin::watch(me, &pending);
+    }
+}
+
+/// Waits for the token and until the operation is possible.
+pub fn wait(me: &mut Thread, pending: Pending) {
     me.timed_out = false;
     me.interrupted = false;
     me.waited = false;
@@ -261,6 +284,7 @@ pub fn first_turn(me: &mut Thread) {
 
 /// The token goes away while the thread is in a system call (or whatever else may take long).
 pub fn go_away(me: &mut Thread, pc: usize) {
+    spin::forget(me);
     loop {
         me.pending = Pending { op: op::RESUME, pc, ..Pending::default() };
         let mut scheduler = lock();
@@ -369,6 +393,14 @@ fn make_way(me: &mut Thread, pc: usize) {
     ask(me, Pending { op: op::RESUME, pc, ..Pending::default() });
 }
 
+/// What `Thread::turn` says, when it is not 0.
+mod turn {
+    /// The thread has the token.
+    pub const YOURS: u32 = 1;
+    /// It sleeps on that word, and has to be woken.
+    pub const ASLEEP: u32 = 2;
+}
+
 /// Chooses who runs next and wakes it, unless that is `asking` itself. The lock is given back first: whoever is woken
 /// would often find it taken.
 fn hand_over(mut scheduler: Locked, asking: u32) {
@@ -380,25 +412,26 @@ fn hand_over(mut scheduler: Locked, asking: u32) {
     };
     scheduler.grant(next);
     // SAFETY: a thread of the table, which lives for ever.
-    let turn = unsafe { &(*thread(next)).turn };
-    turn.store(1, Ordering::Release);
+    let word = unsafe { &(*thread(next)).turn };
+    let sleeps = word.swap(turn::YOURS, Ordering::AcqRel) == turn::ASLEEP;
     drop(scheduler);
-    if next != asking {
-        sys::futex_wake(turn.as_ptr());
+    if sleeps {
+        sys::futex_wake(word.as_ptr());
     }
 }
 
 fn wait_for_turn(me: &mut Thread) {
-    while me.turn.load(Ordering::Acquire) == 0 {
+    // Whoever gives the turn need not wake those that are still on their way to sleep.
+    while me.turn.compare_exchange(0, turn::ASLEEP, Ordering::Acquire, Ordering::Acquire) != Err(turn::YOURS) {
         let patience = match me.pending.deadline {
             0 => SUSPICION,
             deadline => (deadline - answers::now()).clamp(1_000_000, SUSPICION),
         };
-        match sys::futex_wait(me.turn.as_ptr(), 0, patience) {
+        match sys::futex_wait(me.turn.as_ptr(), turn::ASLEEP, patience) {
             error if error == -sys::ETIMEDOUT => look_around(me),
             error if error == -sys::EINTR && me.signals != 0 => {
                 let scheduler = lock();
-                if scheduler.holder == 0 && me.turn.load(Ordering::Acquire) == 0 {
+                if scheduler.holder == 0 && me.turn.load(Ordering::Acquire) != turn::YOURS {
                     hand_over(scheduler, u32::MAX);
                 }
             }
@@ -430,7 +463,7 @@ fn wait_for_turn(me: &mut Thread) {
 #[cold]
 fn look_around(me: &mut Thread) {
     let mut scheduler = lock();
-    if me.turn.load(Ordering::Acquire) != 0 {
+    if me.turn.load(Ordering::Acquire) == turn::YOURS {
         return;
     }
     if scheduler.holder == 0 {
@@ -599,6 +632,7 @@ impl Scheduler {
             Wait::Semaphore(at) => semaphore::count(at) > 0,
             Wait::Barrier(at) => semaphore::round(at) > who.round,
             Wait::Once(at) => !once::in_progress(at),
+            Wait::Change => self.has_changed(who),
             Wait::Sleep | Wait::Exit => false,
         }
     }
@@ -621,6 +655,9 @@ impl Scheduler {
         }
         if (self.away > 0 && !self.all_wait_for_each_other()) || self.waits_for_signals() {
             return None;
+        }
+        if let Some(next) = self.by_spinning() {
+            return Some(next);
         }
         if self.first == 0 {
             // The last thread ends; the C library ends the process.

@@ -7,7 +7,7 @@
 //! order. The copy is a child of whoever started the server (`CLONE_PARENT`), so that its end, its parent and its group are
 //! those of a program that was started.
 //!
-//! An order is one byte, with descriptors: the plan, the recording, standard output, standard error and, unless the run is to
+//! An order is one byte, with descriptors: the plan, the recording (both in memory), standard output, standard error and, unless the run is to
 //! read what the server would, standard input. The answer is the number of the new process, or a negative error. When whoever
 //! gives orders is gone, so is the server.
 //!

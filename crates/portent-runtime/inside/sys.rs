@@ -33,6 +33,8 @@ pub const SYS_GETPEERNAME: i64 = 52;
 pub const SYS_PRCTL: i64 = 157;
 pub const SYS_GETTID: i64 = 186;
 pub const SYS_FUTEX: i64 = 202;
+pub const SYS_SCHED_SETAFFINITY: i64 = 203;
+pub const SYS_SCHED_GETAFFINITY: i64 = 204;
 pub const SYS_CLOCK_GETTIME: i64 = 228;
 pub const SYS_EXIT_GROUP: i64 = 231;
 pub const SYS_TGKILL: i64 = 234;
@@ -40,6 +42,7 @@ pub const SYS_WAITID: i64 = 247;
 pub const SYS_SET_ROBUST_LIST: i64 = 273;
 pub const SYS_GET_ROBUST_LIST: i64 = 274;
 pub const SYS_FALLOCATE: i64 = 285;
+pub const SYS_GETCPU: i64 = 309;
 pub const SYS_GETRANDOM: i64 = 318;
 pub const SYS_MEMBARRIER: i64 = 324;
 
@@ -161,19 +164,10 @@ pub fn set_signal_mask(mask: u64) -> u64 {
     before
 }
 
-/// Maps memory; null if that fails.
+/// Maps memory, at an address if that is free; null if that fails.
 ///
 /// # Safety
 /// `fd` must be a file that nobody truncates, or -1.
-pub unsafe fn map(length: usize, protection: usize, flags: usize, fd: isize) -> *mut u8 {
-    // SAFETY: the caller vouches for the file.
-    unsafe { map_at(0, length, protection, flags, fd) }
-}
-
-/// The same, at an address if that is free.
-///
-/// # Safety
-/// As [`map`].
 pub unsafe fn map_at(at: usize, length: usize, protection: usize, flags: usize, fd: isize) -> *mut u8 {
     // SAFETY: without MAP_FIXED a new mapping disturbs nothing.
     let at = unsafe { call(SYS_MMAP, at, length, protection, flags, fd as usize, 0) };

@@ -38,7 +38,7 @@ pub const DESCRIPTORS: u64 = 0xFD00_0000_0000_0000;
 pub const DESCRIPTORS_EACH: u64 = 4096;
 
 /// First bytes of a recording.
-pub const MAGIC: [u8; 8] = *b"PORTLOG3";
+pub const MAGIC: [u8; 8] = *b"PORTLOG4";
 /// Where the thread table begins.
 pub const THREADS_AT: usize = 4096;
 /// How many threads a program can have over its life.
@@ -173,6 +173,8 @@ pub mod note {
     pub const IGNORE: u16 = FIRST + 32;
     /// address, size: the program declares that accesses there, as long as that memory is what it is, may race.
     pub const BENIGN: u16 = FIRST + 33;
+    /// program counter, what ([`super::spins`]), events of the thread so far, events of an iteration: the thread spins there.
+    pub const SPINS: u16 = FIRST + 25;
     /// text: what the block is called that the thread's next event begins.
     pub const BLOCK: u16 = FIRST + 24;
 }
@@ -197,6 +199,16 @@ pub mod message {
     pub const WARNING: u64 = 2;
     /// The program learns something that comes from outside, there; the text says what it does. Once for each place.
     pub const OUTSIDE: u64 = 3;
+}
+
+/// What a [`note::SPINS`] tells.
+pub mod spins {
+    /// The thread has seen the same and is as it was an iteration ago, and waits until what it looks at changes.
+    pub const WAITS: u64 = 0;
+    /// The same of a loop that does nothing but plain reads: whether the thread is as it was is not known.
+    pub const PLAIN: u64 = 1;
+    /// The loop has turned out to count its rounds.
+    pub const COUNTS: u64 = 2;
 }
 
 /// What a [`note::FAULT`] tells.
@@ -251,6 +263,8 @@ pub struct Header {
     pub switches: u64,
     /// Processes that it has made so far.
     pub children: u64,
+    /// 1: there was no room for all of it.
+    pub full: u64,
 }
 
 /// One line of the thread table: what a thread was doing when it last gave the token away.
@@ -377,14 +391,26 @@ impl Tables {
     }
 }
 
+/// A slot of a table for a number: near numbers are on the same page of the table, so that a short run touches few. `PAGE` is how
+/// many bits a slot has within a page, of `BITS`; numbers that differ in the lowest `UNIT` bits only share a slot.
+#[inline(always)]
+fn slot<const BITS: u32, const PAGE: u32, const UNIT: u32>(number: u64) -> usize {
+    let hash = (number >> (PAGE + UNIT)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let within = (number >> UNIT) ^ (hash >> 16);
+    let page = (hash >> (64 - (BITS - PAGE))) as usize;
+    page << PAGE | (within & ((1 << PAGE) - 1)) as usize
+}
+
 #[inline(always)]
 fn value_slot(address: u64) -> usize {
-    (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - VALUE_BITS)) as usize
+    // Words of four bytes have slots of their own.
+    slot::<VALUE_BITS, 8, 2>(address)
 }
 
 #[inline(always)]
 fn site_slot(pc: u64) -> u16 {
-    (pc.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SITE_BITS)) as u16
+    // So close to each other are two calls hardly ever.
+    slot::<SITE_BITS, 7, 3>(pc) as u16
 }
 
 /// The size bits of a header.

@@ -59,8 +59,10 @@ pub struct Header {
     pub stop: [u64; 2],
     /// Not 0: no run yet. The process waits for orders at this descriptor, and every run is a copy of it (inside/server.rs).
     pub serve: u64,
+    /// 1: the run stays on the core where it begins.
+    pub one_core: u64,
     /// Reserved.
-    pub spare: [u64; 3],
+    pub spare: [u64; 2],
 }
 
 /// The first number that a fork server writes to the descriptor of its orders, before a number that is 0 if it can serve:
@@ -101,6 +103,8 @@ pub struct Plan {
     pub stop: Option<(u64, u64)>,
     /// The descriptor at which a fork server waits for orders; 0: this is a plan of a run.
     pub serve: u64,
+    /// Whether it stays on the core where it begins: switches take less time then.
+    pub one_core: bool,
 }
 
 impl Plan {
@@ -131,8 +135,9 @@ impl Plan {
             self.stop.map_or(0, |(thread, _)| thread + 1),
             self.stop.map_or(0, |(_, event)| event),
             self.serve,
+            u64::from(self.one_core),
         ];
-        let padded = header.into_iter().chain(std::iter::repeat_n(0, 3));
+        let padded = header.into_iter().chain(std::iter::repeat_n(0, 2));
         let pairs = self.family.iter().chain(&self.steps).flat_map(|&(a, b)| [a, b]);
         let words = padded.chain(pairs).chain(self.goal_threads.iter().copied()).chain(answers);
         words.flat_map(u64::to_le_bytes).collect()

@@ -9,7 +9,8 @@ use crate::goals::{Goal, Goals};
 use crate::histories::{Histories, Node};
 use crate::rivals;
 use crate::shelf::Shelf;
-use crate::subject::{End, History, Operation, Plan, Run, Seen, Subject};
+use crate::spins::Spins;
+use crate::subject::{End, History, Operation, Plan, Run, Seen, SoFar, Subject};
 use crate::written::Written;
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{At, Divergence, Model, Outcome, Schedule, Unknown, Verdict, Writer};
@@ -93,19 +94,40 @@ impl Explored {
 pub struct Visit<'a, 'v, 't> {
     /// Its number among all runs that were made, from 0.
     pub made: usize,
+    /// Whether the search is over: every new behaviour is shown once more, with all that is known then.
+    pub is_over: bool,
     /// The run.
     pub run: &'t Run,
+    /// What is known of loops that only look.
+    pub spins: &'a Spins,
     /// An engine for its trace, in `values`.
     pub engine: &'a mut Engine<'v, 't>,
 }
 
-/// Searches until every behaviour was seen, the options end it, or `watch`, which is told of every new behaviour, does.
+/// Searches until every behaviour was seen, the options end it, or `watch`, which is told of every new behaviour, does; and tells it of
+/// all once more.
 ///
 /// # Errors
 /// When the program could not be run.
 pub fn explore<S: Subject>(
     subject: &mut S,
     options: &Options,
+    watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>,
+) -> Result<Explored, S::Error> {
+    resume(subject, options, &[], watch)
+}
+
+/// The same, after the runs of an earlier search: their plans in the order in which they were made, from the first on.
+///
+/// The runs are made again, so that what is known follows from what the program does now. Nothing else is taken from the earlier
+/// search: what it closed is asked again, and a run that does something else than it did is a run like any other.
+///
+/// # Errors
+/// When the program could not be run.
+pub fn resume<S: Subject>(
+    subject: &mut S,
+    options: &Options,
+    earlier: &[Plan],
     watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>,
 ) -> Result<Explored, S::Error> {
     let runs = Shelf::default();
@@ -117,10 +139,11 @@ pub fn explore<S: Subject>(
         visited: Vec::new(),
         known: Histories::default(),
         goals: Goals::default(),
+        spins: Spins::default(),
         dropped: 0,
         explored: Explored::default(),
     };
-    search.explore(subject, watch)?;
+    search.explore(subject, earlier, watch)?;
     Ok(search.explored)
 }
 
@@ -140,6 +163,7 @@ struct Search<'o, 'v, 't> {
     visited: Vec<Visited<'v, 't>>,
     known: Histories,
     goals: Goals,
+    spins: Spins,
     /// Goals that there was no room for.
     dropped: usize,
     explored: Explored,
@@ -149,6 +173,7 @@ impl Search<'_, '_, '_> {
     fn explore<S: Subject>(
         &mut self,
         subject: &mut S,
+        earlier: &[Plan],
         watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>,
     ) -> Result<(), S::Error> {
         let first = Plan { seed: self.options.seed, ..Plan::default() };
@@ -158,10 +183,15 @@ impl Search<'_, '_, '_> {
         if self.options.first_twice {
             self.repeat_first(subject)?;
         }
+        for plan in earlier.iter().skip(self.explored.runs) {
+            if flow.is_break() || self.is_over(subject) {
+                break;
+            }
+            flow = self.make_again(subject, plan, watch)?;
+        }
         while flow.is_continue() {
             let Some(goal) = self.next_goal() else { break };
-            let is_late = self.options.deadline.is_some_and(|end| Instant::now() > end);
-            if self.explored.runs >= self.options.runs || is_late {
+            if self.is_over(subject) {
                 self.push(goal);
                 break;
             }
@@ -176,6 +206,9 @@ impl Search<'_, '_, '_> {
             let shown = run.followed && shows(&run, goal);
             let known = self.visited.len();
             flow = self.visit(run, watch);
+            if self.spins_at(goal) {
+                continue;
+            }
             // A run that did not do what was planned must not be asked for again: it would never end.
             if shown && self.visited.len() > known && self.has_the_cut(goal.run, known, &plan) {
                 self.push(goal);
@@ -184,7 +217,36 @@ impl Search<'_, '_, '_> {
             }
         }
         self.end(flow.is_break());
+        for Visited { run, made, engine, .. } in &mut self.visited {
+            // There is nothing left to stop.
+            let _ = watch(Visit { made: *made, is_over: true, run, spins: &self.spins, engine });
+        }
         Ok(())
+    }
+
+    /// Whether the runs or the time are used up, or the subject has had enough.
+    fn is_over<S: Subject>(&mut self, subject: &mut S) -> bool {
+        let Explored { runs, behaviours, questions, .. } = self.explored;
+        let (left, provable) = (self.goals.len() + self.dropped, self.explored.is_complete());
+        let so_far = SoFar { runs, behaviours, questions, left, provable };
+        let is_late = self.options.deadline.is_some_and(|end| Instant::now() > end);
+        runs >= self.options.runs || is_late || subject.goes_on(so_far).is_break()
+    }
+
+    /// Makes a run of an earlier search again.
+    fn make_again<S: Subject>(
+        &mut self,
+        subject: &mut S,
+        plan: &Plan,
+        watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, S::Error> {
+        let run = subject.run(plan)?;
+        self.explored.runs += 1;
+        if run.too_long {
+            self.explored.incomplete.insert(Incomplete::TooLong);
+            return Ok(ControlFlow::Continue(()));
+        }
+        Ok(self.visit(run, watch))
     }
 
     /// Says what is left.
@@ -229,6 +291,7 @@ impl Search<'_, '_, '_> {
 
     /// Takes in a run, if it shows something new, and poses its goals.
     fn visit(&mut self, run: Run, watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.spins.learn(&run);
         let paths = match self.known.add(&run) {
             Ok(Some(paths)) => paths,
             Ok(None) => return ControlFlow::Continue(()),
@@ -251,7 +314,7 @@ impl Search<'_, '_, '_> {
         let steps = run.threads.iter().flatten().flat_map(|history| &history.steps);
         self.goals.note(steps.map(|step| (step.operation, step.seen)));
         self.pose(number);
-        watch(Visit { made, run, engine: &mut self.visited[number].engine })
+        watch(Visit { made, is_over: false, run, spins: &self.spins, engine: &mut self.visited[number].engine })
     }
 
     /// Poses every goal of a run.
@@ -306,8 +369,20 @@ impl Search<'_, '_, '_> {
         self.goals.pop(&self.known, |goal| about(visited, goal))
     }
 
+    /// Whether all that a goal asks for is one more round of a loop that only looks.
+    fn spins_at(&self, goal: Goal) -> bool {
+        let history = self.visited[goal.run].run.threads[goal.thread].as_ref();
+        history.is_some_and(|history| {
+            let operation = history.operation(goal.at);
+            operation.is_some_and(|operation| self.spins.completes(&history.steps[..goal.at], operation, goal.seen))
+        })
+    }
+
     /// Asks the engine for a cut that no run covers: how to get there, if there is one.
     fn ask(&mut self, goal: Goal) -> Option<Schedule> {
+        if self.spins_at(goal) {
+            return None;
+        }
         let visited = &self.visited[goal.run];
         let history = visited.run.threads[goal.thread].as_ref()?;
         let rivals = self.known.through(visited.paths[goal.thread][goal.at], goal.seen);
@@ -378,7 +453,7 @@ fn shows(run: &Run, goal: Goal) -> bool {
 
 impl History {
     /// An operation of the thread, also the one that it waits at.
-    fn operation(&self, at: usize) -> Option<Operation> {
+    pub(crate) fn operation(&self, at: usize) -> Option<Operation> {
         match (self.steps.get(at), self.end) {
             (Some(step), _) => Some(step.operation),
             (None, End::Failed(operation) | End::Waits { operation, .. }) => Some(operation),

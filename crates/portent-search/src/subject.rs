@@ -3,6 +3,7 @@
 use portent_order::Schedule;
 use portent_trace::{EventId, Op, ThreadId, Trace};
 use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
 
 /// A program that can be run under a plan, wherever its runs come from.
 ///
@@ -18,6 +19,26 @@ pub trait Subject {
     /// # Errors
     /// When it could not be run. How the program itself failed is in the run.
     fn run(&mut self, plan: &Plan) -> Result<Run, Self::Error>;
+
+    /// Is told before each question how far the search is, and may end it.
+    fn goes_on(&mut self, _so_far: SoFar) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// How far a search is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoFar {
+    /// Runs that were made.
+    pub runs: usize,
+    /// Behaviours among them.
+    pub behaviours: usize,
+    /// Questions that were asked.
+    pub questions: u64,
+    /// Alternatives that were not looked at yet: questions that are left.
+    pub left: usize,
+    /// Whether it may still end in a proof.
+    pub provable: bool,
 }
 
 /// Who runs when.
@@ -136,10 +157,13 @@ pub struct Run {
     pub trace: Trace,
     /// What each thread did, by its number; `None` for those that do not exist in it.
     pub threads: Vec<Option<History>>,
-    /// It has so many operations that nobody wants to look at it: it spins, and nothing is learnt from it.
+    /// It has so many operations that nobody wants to look at it, and nothing is learnt from it.
     pub too_long: bool,
     /// Whether the plan was followed to its end.
     pub followed: bool,
+    /// Iterations of loops that change nothing and leave their thread as it was, wherever one begins with them. Where threads waited
+    /// in them, they went round once, or as often as was planned.
+    pub spins: Vec<Vec<(Operation, Seen)>>,
     /// Why what else could happen is not known exactly: operations of the run that the engine keeps as they were observed.
     pub inexact: Vec<String>,
 }

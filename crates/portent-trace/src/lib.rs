@@ -47,9 +47,11 @@ pub use input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progre
 pub use list::EventList;
 pub use lower::{FunctionBlocks, HeldLock, Layout, Lowered, Lowering};
 pub use names::{ByteRange, Location, NameTable, Names, ObjectClass};
-pub use objects::{Apart, ApartBy, Local, Object, ObjectName, own_path};
+pub use objects::{
+    Apart, ApartBy, Local, Object, ObjectName, Owned, Through, own_parts, own_path, site_text, which_of,
+};
 pub use places::{StackFrame, UserPlaces, is_user_file, is_user_place, plain_function, user_frame, without_address};
-pub use short::short_function;
+pub use short::{short_function, told_function};
 pub use sleepers::Sleepers;
 pub use source::{is_source_file, line_identity, source_lines};
 pub use stacks::{Frame, StackColumn, Stacks};

@@ -3,9 +3,11 @@
 use crate::error::Problem;
 use crate::ids::{BlockId, CondId, LocId, LockId, SemId, ThreadId};
 use crate::objects::Objects;
+use crate::short::{is_librarys_own, told_function};
 use crate::stacks::Stacks;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
+use std::borrow::Cow;
 use std::hash::Hasher;
 
 /// The kinds of object an input event can name; each has a name space of its own.
@@ -304,23 +306,26 @@ impl Names {
     pub fn thread(&self, id: ThreadId) -> &str {
         self.name(ObjectClass::Thread, id.0)
     }
-    /// The name of a lock.
-    pub fn lock(&self, id: LockId) -> &str {
-        self.name(ObjectClass::Lock, id.0)
+    /// What a lock is called.
+    pub fn lock(&self, id: LockId) -> Cow<'_, str> {
+        self.called(ObjectClass::Lock, id.0)
     }
-    /// The name of a condition.
-    pub fn condition(&self, id: CondId) -> &str {
-        self.name(ObjectClass::Condition, id.0)
+    /// What a condition is called.
+    pub fn condition(&self, id: CondId) -> Cow<'_, str> {
+        self.called(ObjectClass::Condition, id.0)
     }
-    /// The name of a semaphore.
-    pub fn semaphore(&self, id: SemId) -> &str {
-        self.name(ObjectClass::Semaphore, id.0)
+    /// What a semaphore is called.
+    pub fn semaphore(&self, id: SemId) -> Cow<'_, str> {
+        self.called(ObjectClass::Semaphore, id.0)
     }
-    /// The name of an atomic block; empty when it has none.
-    pub fn block(&self, id: BlockId) -> &str {
+    /// What an atomic block is called; empty when it has no name.
+    pub fn block(&self, id: BlockId) -> Cow<'_, str> {
         match id.function() {
-            Some(function) => self.name(ObjectClass::Function, function),
-            None => self.name(ObjectClass::Block, id.0),
+            Some(function) => match self.name(ObjectClass::Function, function) {
+                name if is_librarys_own(name) => told_function(name).into(),
+                name => name.into(),
+            },
+            None => self.name(ObjectClass::Block, id.0).into(),
         }
     }
 

@@ -5,8 +5,44 @@
 //! return types, parameters, a function's own template arguments, default arguments of standard containers, namespaces that
 //! only carry a version, and the hashes of Rust. Two functions may get the same short name, so nothing is found by it.
 
+use crate::places::{plain_function, without_address};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+
 /// The function's name without what its reader can do without.
 pub fn short_function(name: &str) -> String {
+    thread_local! {
+        /// The names that were asked for: every run of a program has the same.
+        static KNOWN: RefCell<FxHashMap<String, String>> = RefCell::default();
+    }
+    /// More than programs have, of those that are asked for.
+    const MOST: usize = 1 << 14;
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(short) = known.get(name) {
+            return short.clone();
+        }
+        if known.len() >= MOST {
+            known.clear();
+        }
+        let short = shorten(name);
+        known.insert(name.to_owned(), short.clone());
+        short
+    })
+}
+
+/// A function as people are told of it. Those that a library keeps to itself have no name for them.
+pub fn told_function(name: &str) -> String {
+    let short = short_function(name);
+    if is_librarys_own(&short) { "a library's function".to_owned() } else { without_address(&short).to_owned() }
+}
+
+/// Whether a function has a name that is reserved for libraries.
+pub(crate) fn is_librarys_own(short: &str) -> bool {
+    let last = plain_function(short);
+    last.starts_with("_M_") || last.starts_with("_S_") || last.starts_with("__") || short.starts_with("std::_")
+}
+
+fn shorten(name: &str) -> String {
     let name = without_hash(name.trim());
     let parts = path(without_return_type(without_parameters(name)));
     let last = parts.len() - 1;

@@ -253,14 +253,14 @@ fn pass(
     }
     let names = source.names();
     let held = lowering.held_locks().map(|held| StillHeld {
-        lock: names.lock(held.lock).to_owned(),
+        lock: names.lock(held.lock).into_owned(),
         thread: names.thread(held.thread).to_owned(),
         shared: held.mode == Mode::Shared,
         since: held.since,
     });
     let open = lowering.open_blocks().map(|(thread, block)| StillOpen {
         thread: names.thread(thread).to_owned(),
-        block: names.block(block).to_owned(),
+        block: names.block(block).into_owned(),
     });
     let mut summary = Summary {
         events: lowering.inputs(),

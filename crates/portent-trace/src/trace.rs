@@ -10,8 +10,8 @@ use crate::ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, SemId, 
 use crate::input::{AccessRun, InputSource, Progress, THREAD_SHIFT};
 use crate::lower::{FunctionBlocks, Layout, Lowering};
 use crate::names::{Names, ObjectClass};
-use crate::objects::ObjectName;
-use crate::places::{StackFrame, user_frame};
+use crate::objects::{Object, ObjectName};
+use crate::places::{StackFrame, is_user_place, user_frame};
 use crate::stacks::StackColumn;
 use crate::symbolic::Symbols;
 use crate::symbolic::side::resolve;
@@ -519,6 +519,17 @@ impl Trace {
         };
         Some(self.names.object(class, id))
     }
+    /// Whether what an operation is done to has no name that its author would know it by: bytes of a stack, of a module or of a
+    /// library's own memory.
+    pub fn is_nameless(&self, op: Op) -> bool {
+        match self.object(op).map(|name| name.object) {
+            Some(Object::Stack { local, .. }) => local.is_none_or(|local| local.name.is_empty()),
+            Some(Object::Module { .. } | Object::Unnamed { .. }) => true,
+            Some(Object::Memory { address }) => address >= 1 << 12,
+            Some(Object::Heap { site, .. }) => !is_user_place(&self.names.location(site)),
+            _ => false,
+        }
+    }
     /// The call stack in which an event happened, one of [`Names::stacks`], if it is known.
     pub fn stack(&self, id: EventId) -> Option<StackId> {
         self.stacks.get(self.input_index(id) as usize)
@@ -537,7 +548,12 @@ impl Trace {
     }
     /// The variables that an access of the memory called `name` touches: several where other accesses cut it.
     pub fn variables_named(&self, name: &str) -> Vec<VarId> {
-        let Some(variable) = self.names.table(ObjectClass::Variable).lookup(name.as_bytes()) else { return Vec::new() };
+        let named = self.names.table(ObjectClass::Variable).lookup(name.as_bytes());
+        let called = || {
+            (0..self.names.count(ObjectClass::Variable) as u32)
+                .find(|&id| self.names.called(ObjectClass::Variable, id) == name)
+        };
+        let Some(variable) = named.or_else(called) else { return Vec::new() };
         if self.layout.is_identity() {
             return vec![VarId(variable)];
         }

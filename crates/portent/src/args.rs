@@ -32,7 +32,7 @@ pub(crate) mod defaults {
     use std::time::Duration;
 
     /// `check`: how often the program is run and recorded.
-    pub(crate) const RUNS: NonZeroU32 = NonZeroU32::new(Options::RUNS).unwrap();
+    pub(crate) const RECORDINGS: NonZeroU32 = NonZeroU32::new(Options::RECORDINGS).unwrap();
     /// `check`: how deep behaviour that only replays show is followed.
     pub(crate) const ROUNDS: NonZeroU32 = NonZeroU32::new(Options::ROUNDS).unwrap();
     /// `check`: how many neighbours of each examined run are tried.
@@ -114,8 +114,9 @@ pub(crate) enum Command {
     /// Find the bugs in other interleavings of a program, and show them: record, predict, replay, report.
     ///
     /// The program is run once and recorded. What could go wrong in other interleavings of that run is predicted, every
-    /// prediction is replayed, and runs that differ by one switch between threads are tried. Every run is looked at for
-    /// failures: crashes, failed assertions, hangs, memory that is used after it was freed and the like. Failures decide the
+    /// prediction is replayed, and runs that differ by one switch between threads are tried. Then every other behaviour is
+    /// looked for, until all were run, which is a proof, or as far as it is worth it: the last line says which, and --runs or
+    /// --exhaustive go further. Every run is looked at for failures: crashes, failed assertions, hangs, memory that is used after it was freed and the like. Failures decide the
     /// exit status; observations, such as values that depend on who comes first, are counted, and listed with --observations.
     /// The program must be built with `portent cc`, or with -fsanitize=thread. Runs and findings
     /// stay in PROGRAM.checks in the current directory, for `portent replay`. The program's own output is shown for the
@@ -123,8 +124,8 @@ pub(crate) enum Command {
     /// with instrumentation that it starts is checked by itself.
     #[command(after_long_help = examples_and_statuses(
         "  portent check ./server --selftest\n  portent check --html report.html --budget 300 -- ./stress 4\n  \
-         portent check --runs 5 --suppress known.txt --sarif findings.sarif -- ./tests\n  \
-         portent check --junit results.xml -- ctest"))]
+         portent check --recordings 5 --suppress known.txt --sarif findings.sarif -- ./tests\n  \
+         portent check --exhaustive -- ./tests/queue\n  portent check --junit results.xml -- ctest"))]
     Check(Box<CheckArgs>),
 
     /// Run a program and record what its threads do.
@@ -365,9 +366,25 @@ pub(crate) struct CheckArgs {
     /// PROGRAM.portent as a link to it].
     #[arg(short, long, value_name = "TRACE")]
     pub(crate) output: Option<PathBuf>,
-    /// How often to run and record the program: first as `record` does, then under random schedules.
-    #[arg(long, value_name = "N", default_value_t = defaults::RUNS)]
-    pub(crate) runs: std::num::NonZeroU32,
+    /// Run the program at most this often to look for failures, and do not stop before that unless all behaviours were run;
+    /// what makes sure of failures and shortens their schedules comes on top.
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<std::num::NonZeroU64>,
+    /// Search until all behaviours were run, without a limit of time or runs; Ctrl-C ends it, --resume goes on with it.
+    #[arg(long, conflicts_with_all = ["runs", "budget"])]
+    pub(crate) exhaustive: bool,
+    /// Go on with the search of the last check of this program, which was stopped or has used up its time or its runs.
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// How to choose runs; with pct and random nothing is predicted, and the first failure ends it unless --runs is given.
+    #[arg(long, value_name = "STRATEGY", value_enum, default_value_t = StrategyName::Explore)]
+    pub(crate) strategy: StrategyName,
+    /// What chance starts from: the same seed gives the same runs.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How often to record the program: first as `record` does, then under random schedules.
+    #[arg(long, value_name = "N", default_value_t = defaults::RECORDINGS)]
+    pub(crate) recordings: std::num::NonZeroU32,
     /// How deep to follow behaviour that only replays show.
     #[arg(long, value_name = "N", default_value_t = defaults::ROUNDS)]
     pub(crate) rounds: std::num::NonZeroU32,
@@ -391,6 +408,9 @@ pub(crate) struct CheckArgs {
     /// reported].
     #[arg(long, value_name = "MODEL", value_enum)]
     pub(crate) model: Option<ModelName>,
+    /// Print what the runs were made for, and which of them was the first to show each failure.
+    #[arg(long)]
+    pub(crate) stats: bool,
     #[command(flatten)]
     pub(crate) search: SearchArgs,
     #[command(flatten)]
@@ -453,6 +473,38 @@ fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if seconds > 0.0 && seconds < 1e9 => Ok(seconds),
         _ => Err("expected a number of seconds, more than 0".into()),
+    }
+}
+
+/// How `check` chooses runs, as `--strategy` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum StrategyName {
+    /// What was predicted, then behaviours that no run has shown
+    Explore,
+    /// Random priorities that change at a few random points, in every run
+    Pct,
+    /// A random choice at every synchronisation event, in every run
+    Random,
+}
+
+impl StrategyName {
+    /// The strategy.
+    pub(crate) fn strategy(self) -> portent_explore::Strategy {
+        use portent_explore::{Policy, Strategy};
+        match self {
+            StrategyName::Explore => Strategy::Explore,
+            StrategyName::Pct => Strategy::ByChance(Policy::Pct),
+            StrategyName::Random => Strategy::ByChance(Policy::Random),
+        }
+    }
+
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            StrategyName::Explore => "explore",
+            StrategyName::Pct => "pct",
+            StrategyName::Random => "random",
+        }
     }
 }
 

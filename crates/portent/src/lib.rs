@@ -15,6 +15,8 @@ mod reports;
 #[cfg(target_os = "linux")]
 mod runs;
 mod search;
+#[cfg(target_os = "linux")]
+mod searches;
 mod terminal;
 mod traces;
 

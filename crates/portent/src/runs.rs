@@ -33,14 +33,7 @@ impl Home {
 
     /// A directory for the next check of a program.
     pub(crate) fn next(program: &Path) -> Result<Home, Failure> {
-        let name = program.file_name().unwrap_or(OsStr::new("program"));
-        let with = |ending: &str| {
-            let mut name = OsString::from(name);
-            name.push(".");
-            name.push(ending);
-            PathBuf::from(name)
-        };
-        let all = with(CHECKS);
+        let all = named_after(program, CHECKS);
         let refused = |path: &Path, error: std::io::Error| {
             let help = "runs are left in the current directory: --output names another place";
             Failure::usage(format!("{}: {error}", path.display()), help)
@@ -52,7 +45,7 @@ impl Home {
             match std::fs::create_dir(&directory) {
                 Ok(()) => {
                     let trace = directory.join("run.portent");
-                    return Ok(Home { directory: Some(directory), trace, link: with("portent") });
+                    return Ok(Home { directory: Some(directory), trace, link: named_after(program, "portent") });
                 }
                 // Another check at the same time.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
@@ -139,6 +132,20 @@ impl Drop for Home {
             let _ = std::fs::remove_dir(all);
         }
     }
+}
+
+/// A file or directory here that is named after a program.
+fn named_after(program: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(program.file_name().unwrap_or(OsStr::new("program")));
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// The recorded run of the last check of a program that has something.
+pub(crate) fn last_with(program: &Path, has: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let checks = numbered(&named_after(program, CHECKS)).into_iter().rev();
+    checks.map(|(_, directory)| directory.join("run.portent")).find(|trace| has(trace))
 }
 
 /// The directories in another one whose names are numbers, in their order.

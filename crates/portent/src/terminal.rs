@@ -60,6 +60,8 @@ pub(crate) enum Unit {
     Events,
     Findings,
     Runs,
+    /// Nobody knows how many there are.
+    Behaviours,
 }
 
 /// A progress bar on standard error: only on a terminal, and only for jobs that last.
@@ -87,6 +89,14 @@ impl Bar {
         let bar = self.bar.get_or_insert_with(|| draw(&self.label, self.unit, progress.total));
         bar.set_position(progress.done);
     }
+
+    /// Says how far a job is of which nobody knows how long it is.
+    pub(crate) fn tell(&mut self, text: impl FnOnce() -> String) {
+        self.update(Progress { done: 0, total: None });
+        if let Some(bar) = &self.bar {
+            bar.set_message(printable(&text()).into_owned());
+        }
+    }
 }
 
 impl Drop for Bar {
@@ -105,6 +115,7 @@ fn draw(label: &str, unit: Unit, total: Option<u64>) -> ProgressBar {
         (Unit::Bytes, None) => "{msg} {spinner} {bytes}, {elapsed}",
         (Unit::Events, Some(_)) => "{msg} {wide_bar} {human_pos} of {human_len} events, {eta} left",
         (Unit::Runs, _) => "{msg} {wide_bar} {human_pos} of {human_len} runs",
+        (Unit::Behaviours, _) => "{msg} {spinner} {elapsed}",
         (Unit::Findings, _) => "{msg} {wide_bar} {human_pos} of {human_len} findings",
         (Unit::Events, None) => "{msg} {spinner} {human_pos} events, {elapsed}",
     };

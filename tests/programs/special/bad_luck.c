@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,29 @@ static void *stay(void *arg)
 {
     pause();
     return arg;
+}
+
+// How many cores it may use, as the system says it: of the thread, of another thread, and of a child.
+static void tell_cores(pthread_t other)
+{
+    cpu_set_t own, others, one;
+    sched_getaffinity(0, sizeof own, &own);
+    pthread_getaffinity_np(other, sizeof others, &others);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) & 127 : 127);
+    int status;
+    waitpid(child, &status, 0);
+    printf("%d cores, %d of another thread, %d of a child", CPU_COUNT(&own), CPU_COUNT(&others), WEXITSTATUS(status));
+    // What it chooses itself is what it is told from then on, and others keep theirs.
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &own))
+            CPU_SET(i, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    sched_getaffinity(0, sizeof own, &own);
+    pthread_getaffinity_np(other, sizeof others, &others);
+    printf("; then %d, and %d\n", CPU_COUNT(&own), CPU_COUNT(&others));
 }
 
 // Another file in place of the program's own, as a build leaves it: one byte longer.
@@ -117,6 +141,8 @@ int main(void)
         pthread_mutex_unlock(&lock);
         while (late)
             ;
+    } else if (strcmp(mode, "cores") == 0) {
+        tell_cores(one);
     } else if (strcmp(mode, "orphan") == 0) {
         printf("%s\n", getppid() > 1 ? "has a parent" : "has none");
     }

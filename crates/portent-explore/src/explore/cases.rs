@@ -28,6 +28,8 @@ pub(super) struct Case<S> {
     pub(super) observed: bool,
     /// How many runs showed it.
     pub(super) times: u64,
+    /// The how many-th of all runs was the first.
+    pub(super) first: u64,
 }
 
 /// All failures so far.
@@ -45,8 +47,13 @@ impl<S> Default for Cases<S> {
 }
 
 impl<S> Cases<S> {
-    /// A run showed a failure.
-    pub(super) fn add(&mut self, run: &Run, failed: Failed, like: &Arc<S>, observed: bool) {
+    /// Different failures so far; printing something else is none.
+    pub(super) fn failures(&self) -> u64 {
+        self.all.iter().filter(|case| case.failed.harm != Harm::Output).count() as u64
+    }
+
+    /// A run, the how many-th of all, showed a failure.
+    pub(super) fn add(&mut self, run: &Run, failed: Failed, like: &Arc<S>, observed: bool, number: u64) {
         let identity = failed.identity();
         let room = self.all.len() < MOST;
         let known = self.all.iter_mut().find(|case| case.failed.identity() == identity);
@@ -61,7 +68,7 @@ impl<S> Cases<S> {
             }
             None if room => {
                 let (like, run) = (Arc::clone(like), run.clone());
-                self.all.push(Case { failed, schedule, run, like, observed, times: 1 });
+                self.all.push(Case { failed, schedule, run, like, observed, times: 1, first: number });
             }
             None => {}
         }

@@ -3,7 +3,7 @@
 //! What differs from try to try is how the program goes on when the schedule is done, and then which instance of the finding is
 //! tried. Nothing is predicted here, and failures that such a run shows are for `cases`.
 
-use super::{Event, Explorer, Options, Replayed, Subject};
+use super::{Event, Explorer, Options, Phase, Replayed, Subject};
 use crate::error::Error;
 use crate::program::Policy;
 use crate::replay::{self, Replay, Script};
@@ -127,11 +127,12 @@ impl Explorer<'_> {
                 silent: true,
             };
             let replay = script.run()?;
-            self.exploration.runs += 1;
+            self.count(Phase::Replayed);
             self.observer.see(Event::ReplaySeen { run: subject.id, finding, replay: &replay });
             self.watch(&replay.run, subject, false);
-            replayed.add(&replay);
+            replayed.add(&replay, self.exploration.runs);
             if replay.hit && self.confirmed.insert(finding.id.clone()) {
+                self.alarms += u64::from(is_harm(finding.kind()));
                 self.observer.see(Event::Confirmed { run: subject.id, finding });
             }
             // Whatever comes after a schedule cannot mend that it was not followed.
@@ -160,10 +161,11 @@ fn continuations(schedule: &Schedule, times: u32) -> Vec<(Policy, u64, bool)> {
 }
 
 impl Replayed {
-    /// One more replay.
-    fn add(&mut self, replay: &Replay) {
+    /// One more replay, the how many-th run of all.
+    fn add(&mut self, replay: &Replay, number: u64) {
         self.runs += 1;
         self.hits += u32::from(replay.hit);
+        self.first_run = self.first_run.or(replay.hit.then_some(number));
         if replay.hit && self.hits == 1 {
             self.values = replay.values.iter().copied().collect();
         }

@@ -6,7 +6,7 @@
 
 use crate::run::Run;
 use portent_predict::{Deciding, Place, Role};
-use portent_trace::{InputEvent, InputOp, ObjectClass, Trace};
+use portent_trace::{InputEvent, InputOp, ObjectClass, Trace, is_user_file};
 use std::collections::HashMap;
 
 /// What decides between a run that fails, and its trace, and one that passes; `failing` is the thread that fails.
@@ -110,7 +110,7 @@ fn outcome(run: &Run, at: usize, writer: Option<usize>) -> String {
             _ => "gets it".into(),
         };
     }
-    let object = run.names.name(ObjectClass::Variable, event.object);
+    let object = run.names.called(ObjectClass::Variable, event.object);
     // Addresses tell nobody anything.
     let value = event.value.filter(|value| (-(1 << 40)..1 << 40).contains(value));
     let value = value.map_or_else(String::new, |value| format!(" = {value}"));
@@ -120,7 +120,9 @@ fn outcome(run: &Run, at: usize, writer: Option<usize>) -> String {
             let frames = run.stack(writer);
             let own = frames.iter().find(|frame| frame.user).map_or(by.loc, |frame| frame.location);
             let (thread, place) = (run.names.thread(by.thread), run.names.location(own));
-            format!("sees {object}{value}, written by {thread} at {place}")
+            let at =
+                if place.file.is_some_and(|file| !is_user_file(file)) { String::new() } else { format!(" at {place}") };
+            format!("sees {object}{value}, written by {thread}{at}")
         }
         None => format!("sees {object}{value}, as it was at first"),
     }

@@ -1,13 +1,14 @@
 //! What the loop tells while it works, and what it returns.
 
 use super::behaviours::Behaviours;
+use super::saved::SavedSearch;
 use crate::error::Error;
 use crate::replay::Replay;
 use crate::run::Run;
 use portent_order::Model;
 use portent_predict::{Finding, Prediction};
 use portent_trace::Trace;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Which of all runs: those of round 1 are recorded, later ones are replays that did something new.
@@ -107,6 +108,19 @@ pub enum Event<'a> {
         /// The examined run.
         run: RunId,
     },
+    /// All behaviours are searched for: often.
+    Searching {
+        /// Runs of the search.
+        runs: u64,
+        /// Behaviours among them.
+        behaviours: u64,
+        /// Alternatives that were not looked at yet.
+        left: u64,
+        /// Failures that runs have shown so far.
+        failures: u64,
+    },
+    /// The search is over.
+    Searched,
     /// Failures are run again, to find the shortest schedule that leads to each.
     Settling {
         /// Failures that are done; 0 at first.
@@ -147,6 +161,14 @@ pub trait Observer: Send {
     fn keep(&mut self, _run: &Run, _examined: &Examined) -> Result<(), Error> {
         Ok(())
     }
+
+    /// Keeps a search, to go on with it later: now and then, and when it ends.
+    ///
+    /// # Errors
+    /// When it could not be kept; that ends the loop.
+    fn keep_search(&mut self, _search: &SavedSearch) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 impl<F: FnMut(Event<'_>) + Send> Observer for F {
@@ -162,6 +184,8 @@ pub struct Replayed {
     pub runs: u32,
     /// How often the bug was seen.
     pub hits: u32,
+    /// The how many-th run of all was the first to show it, if one did.
+    pub first_run: Option<u64>,
     /// Where and why a replay left the schedule, in words, if one did.
     pub diverged: Option<String>,
     /// What was seen: the crash, the failed assertion, the value, who waited for whom. In words.
@@ -200,6 +224,39 @@ pub enum Stop {
     Interrupted,
     /// Its time was over.
     OutOfTime,
+    /// It has made all runs that it was to make.
+    OutOfRuns,
+}
+
+/// What a run is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// To be recorded.
+    Recorded,
+    /// To see whether what was predicted happens.
+    Replayed,
+    /// To see what happens after one switch more, or by chance.
+    Tried,
+    /// To find all behaviours.
+    Searched,
+    /// Under a policy, where nothing else is asked for.
+    ByChance,
+    /// To make sure of a failure, and to make its schedule short.
+    Settled,
+}
+
+impl Phase {
+    /// In a few words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Recorded => "recorded",
+            Phase::Replayed => "replays of predictions",
+            Phase::Tried => "other schedules",
+            Phase::Searched => "search for behaviours",
+            Phase::ByChance => "by chance",
+            Phase::Settled => "failures run again",
+        }
+    }
 }
 
 /// What came of exploring a program.
@@ -212,6 +269,10 @@ pub struct Exploration {
     pub failures: Vec<Examined>,
     /// How often the program was run.
     pub runs: u64,
+    /// What for.
+    pub phases: BTreeMap<Phase, u64>,
+    /// What they reached, where that is counted.
+    pub reached: Reached,
     /// How many behaviours the program has, where that was looked for.
     pub behaviours: Option<Behaviours>,
     /// Findings that there was no time to replay.
@@ -220,4 +281,20 @@ pub struct Exploration {
     pub stopped: Option<Stop>,
     /// What went wrong inside the predictors, in words: bugs of Portent.
     pub errors: Vec<String>,
+}
+
+/// What runs reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Runs that differ in what some thread does or reads, or from where, as hashes.
+    pub behaviours: HashSet<u64>,
+    /// Pairs of a thread that read somewhere what another, or itself, wrote somewhere, as hashes.
+    pub reads_from: HashSet<u64>,
+}
+
+impl Exploration {
+    /// How often the program was run to see what it does, not to make sure of what it did.
+    pub fn looked(&self) -> u64 {
+        self.runs - self.phases.get(&Phase::Settled).copied().unwrap_or(0)
+    }
 }

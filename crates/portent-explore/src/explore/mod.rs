@@ -5,10 +5,10 @@
 //! run did not take are reached.
 //!
 //! Every run is also looked at for failures ([`Run::failures`]), wanted or not: a replay that was to show something else and
-//! crashed has found a crash. So that there are enough runs to look at, the recorded run is also tried with one switch more
-//! (`neighbours`) and by chance, and then, as far as the number of tries goes, what reads of any run could see and have not seen
-//! yet is run (`outcomes`). In the end each failure is run again with ever shorter schedules (`settle`). This proves nothing: it
-//! is bounded, and does not ask for every combination.
+//! crashed has found a crash. All behaviours of a small program are searched for (`behaviours`), which may end in a proof. Where
+//! it does not, the recorded run is also tried with one switch more (`neighbours`) and by chance, and then, as far as the number of
+//! tries goes, what reads of any run could see and have not seen yet is run (`outcomes`); this proves nothing: it is bounded, and
+//! does not ask for every combination. In the end each failure is run again with ever shorter schedules (`settle`).
 //!
 //! Of several models the first is believed. What the others, more optimistic, add is replayed as well, and kept only if a
 //! replay shows it.
@@ -22,10 +22,13 @@ mod history;
 mod neighbours;
 mod outcomes;
 mod printed;
+mod saved;
 mod settle;
+mod spinning;
 
 pub use behaviours::Behaviours;
-pub use event::{Answer, Event, Examined, Exploration, Observer, Replayed, RunId, Stop};
+pub use event::{Answer, Event, Examined, Exploration, Observer, Phase, Reached, Replayed, RunId, Stop};
+pub use saved::SavedSearch;
 
 use crate::error::Error;
 use crate::program::{Plan, Policy, Program};
@@ -56,7 +59,17 @@ pub struct Options {
     /// Which functions are atomic blocks.
     pub functions: Box<dyn Fn() -> FunctionBlocks>,
     /// Runs that are recorded: the first by itself, the others by chance.
-    pub runs: u32,
+    pub recordings: u32,
+    /// How runs are chosen.
+    pub strategy: Strategy,
+    /// How far the search for all behaviours goes.
+    pub extent: Extent,
+    /// What chance starts from.
+    pub seed: u64,
+    /// Whether what runs reach is counted.
+    pub count_reached: bool,
+    /// A search to go on with.
+    pub resume: Option<SavedSearch>,
     /// Rounds, at most.
     pub rounds: u32,
     /// Replays of each finding.
@@ -71,9 +84,40 @@ pub struct Options {
     pub timeout: Duration,
 }
 
+/// How runs are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// By what could happen and has not: predictions, then behaviours that no run has shown.
+    #[default]
+    Explore,
+    /// By a policy, run after run, and nothing is predicted: for comparison.
+    ByChance(Policy),
+}
+
+/// How far the search for all behaviours goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// As far as it is worth it: for as long as a proof is in reach, and else for a few runs.
+    #[default]
+    Worthwhile,
+    /// For as long as it may end in a proof, however far that is, within the time.
+    WithinTime,
+    /// At most so many runs of the program, those that make sure of failures apart.
+    Runs(u64),
+    /// To its end.
+    Everything,
+}
+
+impl Extent {
+    /// Whether it was said how far to go, so that a failure does not end it.
+    fn goes_on_after_failures(self) -> bool {
+        matches!(self, Extent::Runs(_) | Extent::Everything)
+    }
+}
+
 impl Options {
     /// Runs that are recorded, unless said otherwise.
-    pub const RUNS: u32 = 1;
+    pub const RECORDINGS: u32 = 1;
     /// Rounds, unless said otherwise.
     pub const ROUNDS: u32 = 2;
     /// Replays of each finding, unless said otherwise.
@@ -83,7 +127,7 @@ impl Options {
     /// The default model, which has no false alarms, and the optimistic one.
     pub const MODELS: [Model; 2] = [Model::Reads, Model::Sync];
     /// The time for everything, unless said otherwise.
-    pub const BUDGET: Duration = Duration::from_secs(120);
+    pub const BUDGET: Duration = Duration::from_secs(60);
     /// Neighbours of each examined run that are tried, unless said otherwise.
     pub const NEIGHBOURS: usize = 40;
     /// So many times as many tries there are in all.
@@ -114,7 +158,12 @@ impl Default for Options {
             properties: None,
             width: portent_predict::lattice::Bounds::WIDTH,
             functions: Box::new(|| FunctionBlocks::BelowRoots),
-            runs: Self::RUNS,
+            recordings: Self::RECORDINGS,
+            strategy: Strategy::default(),
+            extent: Extent::default(),
+            seed: 0,
+            count_reached: false,
+            resume: None,
             rounds: Self::ROUNDS,
             times: Self::TIMES,
             neighbours: Self::NEIGHBOURS,
@@ -125,6 +174,8 @@ impl Default for Options {
     }
 }
 
+/// The first run that is recorded.
+const FIRST: RunId = RunId { round: 1, number: 0 };
 /// Longer than anybody waits; clocks can count it.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
@@ -149,6 +200,7 @@ pub fn explore(
         declared,
         history: History::default(),
         confirmed: HashSet::new(),
+        alarms: 0,
         cases: Cases::default(),
         waiting: [VecDeque::new(), VecDeque::new()],
         observations: options.neighbours * 3 / 2,
@@ -161,15 +213,22 @@ pub fn explore(
         passed: None,
         exploration: Exploration::default(),
     };
-    explorer.all_rounds()?;
-    explorer.behaviours()?;
-    explorer.wander()?;
+    match options.strategy {
+        Strategy::Explore => {
+            explorer.all_rounds()?;
+            explorer.wander()?;
+        }
+        Strategy::ByChance(policy) => explorer.by_chance(policy)?,
+    }
     explorer.settle()?;
     let Explorer { mut exploration, observer, .. } = explorer;
     let partial = |answer: &Answer| answer.prediction.partial.is_some();
     let is_partial = exploration.not_replayed > 0 || exploration.examined.iter().flat_map(|e| &e.answers).any(partial);
-    exploration.stopped =
-        is_partial.then(|| if interrupt.load(Ordering::Relaxed) { Stop::Interrupted } else { Stop::OutOfTime });
+    exploration.stopped = is_partial.then(|| match options.extent {
+        _ if interrupt.load(Ordering::Relaxed) => Stop::Interrupted,
+        Extent::Runs(most) if exploration.looked() >= most => Stop::OutOfRuns,
+        _ => Stop::OutOfTime,
+    });
     observer.see(Event::Done { exploration: &exploration });
     Ok(exploration)
 }
@@ -207,8 +266,10 @@ struct Explorer<'a> {
     /// Where variables are declared.
     declared: BTreeMap<String, String>,
     history: History,
-    /// Ids of findings that a replay has shown.
+    /// Ids of findings that a replay has shown,
     confirmed: HashSet<String>,
+    /// and how many of them are alarms by themselves.
+    alarms: u64,
     /// Failures that runs showed.
     cases: Cases<Subject>,
     /// Runs in which somebody read what nobody had read before, and those in which a thread did and read all as never before:
@@ -243,7 +304,11 @@ impl Explorer<'_> {
                 self.subjects.push(Arc::clone(&subject));
                 let explore = round < self.options.rounds;
                 next.extend(self.examine(&subject, explore, Depth::Whole)?);
-                if round == 1 {
+                if subject.id == FIRST {
+                    self.behaviours()?;
+                }
+                // Where all behaviours were run, there is nothing else to try.
+                if round == 1 && !self.has_all_behaviours() {
                     next.extend(self.at_random(&subject, explore)?);
                     next.extend(self.neighbours(&subject, explore)?);
                 }
@@ -268,8 +333,7 @@ impl Explorer<'_> {
         }
         // Neighbours of the recorded runs have been tried.
         beside.retain(|subject| subject.id.round > 1);
-        // Where all behaviours were run, there is nothing else to try.
-        let all = self.exploration.behaviours.as_ref().is_some_and(Behaviours::are_all);
+        let all = self.has_all_behaviours();
         for number in 1.. {
             if self.tries == 0 || self.out_of_time() {
                 break;
@@ -290,6 +354,10 @@ impl Explorer<'_> {
             }
         }
         Ok(())
+    }
+
+    fn has_all_behaviours(&self) -> bool {
+        self.exploration.behaviours.as_ref().is_some_and(Behaviours::are_all)
     }
 
     /// A run that may be worth going on from: one that did something new is for the next round, if that is wanted.
@@ -316,15 +384,15 @@ impl Explorer<'_> {
     /// The runs of the first round.
     fn record(&mut self) -> Result<Vec<Arc<Subject>>, Error> {
         let mut subjects = Vec::new();
-        for number in 0..self.options.runs {
+        for number in 0..self.options.recordings {
             let id = RunId { round: 1, number: number as usize };
             let policy = if number == 0 { Policy::Stay } else { Policy::Random };
             let limit = Some(self.options.timeout);
             self.observer.see(Event::RunStarted { run: id });
             let started = Instant::now();
-            let run = self.program.run(&Plan { policy, seed: number.into(), limit, ..Plan::default() })?;
+            let run = self.program.run(&Plan { policy, seed: self.seed(number.into()), limit, ..Plan::default() })?;
             self.recorded = self.recorded.max(started.elapsed());
-            self.exploration.runs += 1;
+            self.count(Phase::Recorded);
             self.observer.see(Event::RunRecorded { run: id, recorded: &run });
             let subject = self.subject(id, run, 0)?;
             if subject.run.outcome.signals {
@@ -343,8 +411,61 @@ impl Explorer<'_> {
         Ok(Arc::new(Subject { id, run, from, trace: Arc::new(trace) }))
     }
 
+    /// Whether no more runs are to be made: the time or the number of runs is used up, or somebody said so.
     fn out_of_time(&self) -> bool {
+        self.is_late() || self.runs_left() == 0
+    }
+
+    /// Whether the time is over, or somebody said so.
+    fn is_late(&self) -> bool {
         self.left().is_zero() || self.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// Failures that were seen so far.
+    fn failures(&self) -> u64 {
+        self.cases.failures() + self.alarms
+    }
+
+    /// How often the program may still be run.
+    fn runs_left(&self) -> u64 {
+        match self.options.extent {
+            Extent::Runs(most) => most.saturating_sub(self.exploration.looked()),
+            Extent::Worthwhile | Extent::WithinTime | Extent::Everything => u64::MAX,
+        }
+    }
+
+    /// The program was run once more.
+    fn count(&mut self, phase: Phase) {
+        self.exploration.runs += 1;
+        *self.exploration.phases.entry(phase).or_default() += 1;
+    }
+
+    /// A seed, by its number: other ones for every seed that all start from.
+    fn seed(&self, number: u64) -> u64 {
+        self.options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number)
+    }
+
+    /// Runs the program under a policy, again and again, until it fails or no more runs are to be made. Where it is said how many
+    /// runs to make, a failure does not end it.
+    fn by_chance(&mut self, policy: Policy) -> Result<(), Error> {
+        /// Runs whose plans are made at a time.
+        const AT_A_TIME: u64 = 64;
+        let Some(subject) = self.record()?.into_iter().next() else { return Ok(()) };
+        // Nothing is predicted from it, but other commands know it by what was examined.
+        let examined = Examined { run: subject.id, trace: Arc::clone(&subject.trace), answers: Vec::new() };
+        self.observer.keep(&subject.run, &examined)?;
+        self.exploration.examined.push(examined);
+        let mut made = 0;
+        while !self.out_of_time() && (self.failures() == 0 || self.options.extent.goes_on_after_failures()) {
+            let number = AT_A_TIME.min(self.runs_left());
+            let seed = |nth: u64| self.seed(1 + made + nth);
+            let ways = (0..number).map(|nth| (Schedule::default(), policy, seed(nth))).collect();
+            made += number;
+            self.run_all(&subject, ways, Phase::ByChance, &mut |explorer, _| {
+                explorer.failures() == 0 || explorer.options.extent.goes_on_after_failures()
+            })?;
+        }
+        Ok(())
     }
 
     /// How long one more run may take.
@@ -362,7 +483,7 @@ impl Explorer<'_> {
         let total = (self.options.neighbours / 2).min(self.tries) as u64;
         // Some bugs need switches in the middle of things, others just the wrong order of those who have to wait.
         let policy = |number: u64| if number.is_multiple_of(2) { Policy::Priority } else { Policy::Random };
-        let ways = (0..total).map(|number| (Schedule::default(), policy(number), 1 + number / 2));
+        let ways = (0..total).map(|number| (Schedule::default(), policy(number), self.seed(1 + number / 2)));
         self.try_all(subject, explore, ways.collect())
     }
 
@@ -381,11 +502,27 @@ impl Explorer<'_> {
         ways: Vec<(Schedule, Policy, u64)>,
     ) -> Result<Vec<(Run, usize)>, Error> {
         let mut new = Vec::new();
-        let total = ways.len() as u64;
+        let most = if explore { Options::NEW_RUNS } else { 0 };
         // Most of the time is for what was predicted.
         let until = Instant::now() + self.left() / 8;
-        let is_over = |explorer: &Self| explorer.out_of_time() || Instant::now() >= until;
-        if !ways.is_empty() && !is_over(self) {
+        self.run_all(subject, ways, Phase::Tried, &mut |explorer, run| {
+            explorer.tries = explorer.tries.saturating_sub(1);
+            explorer.consider(run, &subject.run, &mut new, most);
+            Instant::now() < until
+        })?;
+        Ok(new)
+    }
+
+    /// Runs the program in several ways, like a run, and looks at each run for failures, until `ran` does not want another.
+    fn run_all(
+        &mut self,
+        subject: &Arc<Subject>,
+        ways: Vec<(Schedule, Policy, u64)>,
+        phase: Phase,
+        ran: &mut dyn FnMut(&mut Self, Run) -> bool,
+    ) -> Result<(), Error> {
+        let total = ways.len() as u64;
+        if !ways.is_empty() && !self.out_of_time() {
             let like = Some(&subject.run);
             let plans = ways.iter().map(|(schedule, policy, seed)| {
                 let (policy, seed, schedule) = (*policy, *seed, Some(schedule));
@@ -399,15 +536,13 @@ impl Explorer<'_> {
             program.run_each(&plans, &limit, &mut |run| {
                 done += 1;
                 self.observer.see(Event::Trying { run: subject.id, done, total });
-                self.exploration.runs += 1;
+                self.count(phase);
                 self.watch(&run, subject, false);
-                self.tries = self.tries.saturating_sub(1);
-                self.consider(run, &subject.run, &mut new, if explore { Options::NEW_RUNS } else { 0 });
-                !is_over(self)
+                ran(self, run) && !self.out_of_time()
             })?;
         }
         self.observer.see(Event::Tried { run: subject.id });
-        Ok(new)
+        Ok(())
     }
 
     fn left(&self) -> Duration {

@@ -3,7 +3,7 @@
 use super::cases::{Case, Shortest, Tried, shorten};
 use super::decisive::decisive;
 use super::printed::Difference;
-use super::{Answer, Event, Examined, Explorer, Options, Replayed, Subject};
+use super::{Answer, Event, Examined, Explorer, Options, Phase, Replayed, Subject};
 use crate::error::Error;
 use crate::failure::Failed;
 use crate::outcome::Moment;
@@ -36,12 +36,17 @@ impl Explorer<'_> {
                 self.tries = 0;
             }
         }
+        if self.options.count_reached {
+            let (behaviour, reads_from) = run.reached();
+            self.exploration.reached.behaviours.insert(behaviour);
+            self.exploration.reached.reads_from.extend(reads_from);
+        }
         let failures = self.failures_of(run);
         if failures.is_empty() && self.passed.is_none() && !observed && self.has_failed_at_first() {
             self.passed = Some(run.clone());
         }
         for failed in failures {
-            self.cases.add(run, failed, like, observed);
+            self.cases.add(run, failed, like, observed, self.exploration.runs);
         }
     }
 
@@ -133,7 +138,7 @@ impl Explorer<'_> {
         if case.failed.harm == Harm::Output && shortest.as_ref().is_none_or(|found| found.schedule.steps.is_empty()) {
             return Ok(None);
         }
-        let mut replayed = Replayed::default();
+        let mut replayed = Replayed { first_run: Some(case.first), ..Replayed::default() };
         let (schedule, fails, passes) = match shortest {
             Some(Shortest { schedule, fails, passes }) => {
                 replayed.runs = 1;
@@ -142,7 +147,7 @@ impl Explorer<'_> {
             }
             None => (case.schedule.clone(), None, None),
         };
-        while replayed.runs < self.options.times && (replayed.hits > 0 || replayed.runs == 0) && !self.out_of_time() {
+        while replayed.runs < self.options.times && (replayed.hits > 0 || replayed.runs == 0) && !self.is_late() {
             replayed.runs += 1;
             replayed.hits += u32::from(matches!(self.attempt(&schedule, &like, &identity), Tried::Fails(_)));
         }
@@ -178,7 +183,7 @@ impl Explorer<'_> {
         let plan = Plan { schedule: Some(schedule), like: Some(&like.run), limit, silent: true, ..Plan::default() };
         // What cannot be run again cannot be shown again, and is told as that.
         let Ok(run) = self.program.run(&plan) else { return Tried::Other };
-        self.exploration.runs += 1;
+        self.count(Phase::Settled);
         let failures = self.failures_of(&run);
         match failures.iter().any(|failed| failed.identity() == identity) {
             true => Tried::Fails(run),

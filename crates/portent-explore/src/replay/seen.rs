@@ -91,8 +91,14 @@ impl Script<'_> {
                 differs = true;
                 let (names, what) = (&replay.run.names, verb(now.op));
                 let (thread, place) = (names.thread(now.thread), names.location(now.loc));
-                let object = names.name(now.op.class(), now.object);
-                evidence.push(format!("{thread}'s {what} of {object} at {place} saw {is} instead of {was}"));
+                let object = names.called(now.op.class(), now.object);
+                let told = |run: &Run, event: &InputEvent, value: i64| value_told(run, event, value);
+                let (is, was) = (told(&replay.run, now, is), told(self.original, before, was));
+                let saw = match is.zip(was).filter(|(is, was)| is != was) {
+                    Some((is, was)) => format!("{is} instead of {was}"),
+                    None => "something else".to_owned(),
+                };
+                evidence.push(format!("{thread}'s {what} of {object} at {place} saw {saw}"));
             }
         }
         if let Some(failed) = &replay.failed {
@@ -117,24 +123,46 @@ impl Script<'_> {
     }
 
     fn final_value_seen(&self, replay: &Replay, object: &str) -> (bool, Vec<String>) {
+        // Who owns memory need not be known in both runs.
+        let (names, variable) = (&self.original.names, ObjectClass::Variable);
+        let called = (0..names.count(variable) as u32).find(|&id| names.called(variable, id) == object);
+        let name = called.map_or(object, |id| names.name(variable, id));
         let last = |run: &Run| {
             let is_it = |event: &&InputEvent| {
                 matches!(event.op, InputOp::Write(_) | InputOp::Update(_))
-                    && run.names.name(ObjectClass::Variable, event.object) == object
+                    && run.names.name(variable, event.object) == name
             };
             run.events.iter().rev().find(is_it).and_then(|event| event.value)
         };
         match (last(self.original), last(&replay.run)) {
-            (Some(was), Some(is)) if was != is => (true, vec![format!("{object} ends as {is} instead of {was}")]),
+            (Some(was), Some(is)) if was != is => {
+                let ends = match is_number(is) && is_number(was) {
+                    true => format!("as {is} instead of {was}"),
+                    false => "as something else".to_owned(),
+                };
+                (true, vec![format!("{object} ends {ends}")])
+            }
             _ => (replay.failed.is_some(), replay.failed.iter().cloned().collect()),
         }
     }
 }
 
+/// Whether a value says something as a number: addresses do not.
+pub(crate) fn is_number(value: i64) -> bool {
+    value.unsigned_abs() < 1 << 40
+}
+
+/// A value that an access saw or left: what is there, if it is an address.
+fn value_told(run: &Run, event: &InputEvent, value: i64) -> Option<String> {
+    let pointee = (event.op.class() == ObjectClass::Variable).then(|| run.names.pointee(event.object, value)).flatten();
+    pointee.map(str::to_owned).or_else(|| is_number(value).then(|| value.to_string()))
+}
+
 /// An access of a run in words: `T1 reads balance = 100 at bank.c:16`.
 fn access_told(run: &Run, event: &InputEvent) -> String {
-    let object = run.names.name(event.op.class(), event.object);
-    let value = event.value.map(|value| format!(" = {value}")).unwrap_or_default();
+    let object = run.names.called(event.op.class(), event.object);
+    let value = event.value.and_then(|value| value_told(run, event, value));
+    let value = value.map(|value| format!(" = {value}")).unwrap_or_default();
     let place = run.names.location(event.loc);
     format!("{} {}s {object}{value} at {place}", run.names.thread(event.thread), verb(event.op))
 }

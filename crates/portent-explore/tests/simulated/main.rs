@@ -317,7 +317,7 @@ fn several_runs_are_recorded_each_by_another_schedule() {
             orders.push(recorded.events.iter().map(|event| event.thread).collect::<Vec<_>>());
         }
     };
-    let options = Options { runs: 4, times: 0, neighbours: 0, ..options(&[BugKind::Race]) };
+    let options = Options { recordings: 4, times: 0, neighbours: 0, ..options(&[BugKind::Race]) };
     let program = Simulated::new(LOST_UPDATE);
     let exploration = explore(&program, &options, &AtomicBool::new(false), &mut observer).unwrap();
     let numbers: Vec<usize> = exploration.examined.iter().map(|examined| examined.run.number).collect();

@@ -7,7 +7,7 @@
 use super::areas::{Area, Areas, Owner, When};
 use super::locals::{Calls, Holds, Locals};
 use super::pages::{KnownVariable, Pages};
-use crate::symbols::{HeapType, LocalPart, Meaning, Module, OwnLine, Symbols};
+use crate::symbols::{Allocating, HeapType, LocalPart, Meaning, Module, OwnLine, Symbols};
 use portent_runtime::log;
 use portent_trace::{Apart, ByteRange, LocId, Names, Object, ObjectName, Problem, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,8 +31,8 @@ pub(super) struct Memory {
     sites: Vec<Site>,
     site_of: FxHashMap<String, u32>,
     /// Calls that allocate.
-    calls: Vec<(u64, u64)>,
-    call_of: FxHashMap<(u64, u64), u32>,
+    calls: Vec<Allocating>,
+    call_of: FxHashMap<Allocating, u32>,
     /// What they make, by their number and how much of it.
     types: FxHashMap<(u32, u64), Rc<HeapType>>,
     /// Pages on which memory without an owner was accessed.
@@ -96,8 +96,8 @@ impl Memory {
         &self.sites[site as usize].line.text
     }
 
-    /// Memory was allocated by a call that returns to the first of two program counters, for code that goes on at the second.
-    pub(super) fn allocate(&mut self, address: u64, size: u64, made: When, by: (u64, u64)) {
+    /// Memory was allocated.
+    pub(super) fn allocate(&mut self, address: u64, size: u64, made: When, by: Allocating) {
         let instances = &mut self.sites[made.site as usize].instances;
         *instances += 1;
         let next = self.calls.len() as u32;
@@ -212,6 +212,11 @@ impl Memory {
         Ok((known, None))
     }
 
+    /// Every variable that has a name.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (ByteRange, u32)> + '_ {
+        self.variables.iter().map(|(range, (variable, _))| (*range, *variable))
+    }
+
     /// What a lock or the like at an address is, told to somebody who names it.
     pub(super) fn named<T>(
         &mut self,
@@ -255,8 +260,8 @@ impl Memory {
 
     /// What so many bytes are that a call allocates.
     fn heap_type(&mut self, call: u32, size: u64, symbols: &Symbols) -> &HeapType {
-        let (pc, own) = self.calls[call as usize];
-        self.types.entry((call, size)).or_insert_with(|| symbols.heap_type(pc, own, size))
+        let by = self.calls[call as usize];
+        self.types.entry((call, size)).or_insert_with(|| symbols.heap_type(by, size))
     }
 
     /// A site as a location of the trace.

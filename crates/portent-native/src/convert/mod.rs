@@ -5,7 +5,7 @@
 //! | `survey` | the first pass: threads, modules, and everything the runtime said besides events |
 //! | `areas`, `pages`, `memory` | which variable an access is, and whether its value can be right |
 //! | `locals` | variables on stacks |
-//! | `pointers` | what variables that hold addresses point to |
+//! | `pointers`, `owners` | what variables that hold addresses point to; which of them own it |
 //! | `locks`, `sync` | the rules that a trace has to keep, so that readers never refuse one |
 //! | `sites`, `groups` | where an event is; which events of a line are one finding |
 //! | `faults` | what the program did to memory and objects that were no longer its own, and how it died |
@@ -26,6 +26,7 @@ mod locals;
 mod locks;
 mod memory;
 mod oddities;
+mod owners;
 mod pages;
 mod pointers;
 mod sites;
@@ -40,7 +41,7 @@ pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::{Meaning, Module, OwnLine, Symbols};
+use crate::symbols::{Allocating, Meaning, Module, OwnLine, SourcePlace, Symbols};
 use areas::Area;
 use benign::Benign;
 use context::EventContext;
@@ -49,14 +50,16 @@ use groups::Groups;
 use locals::Calls;
 use memory::Memory;
 use oddities::Oddity;
+use owners::Owners;
 use pages::{KnownVariable, Seen};
-use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, note, op};
+use portent_explore::{Spin, SpinKind};
+use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, note, op, spins};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
     SYSTEM_CALLS, StackId, ThreadId, TraceError, WriteOrder, is_user_place,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sites::{OpenCall, Sites};
 use std::cell::Cell;
 use std::path::Path;
@@ -75,6 +78,10 @@ pub struct Converted {
     pub oddities: Oddities,
     /// Who waited for whom, if nobody could move.
     pub deadlock: Option<Vec<Waiting>>,
+    /// Where threads waited in loops that only look.
+    pub spins: Vec<Spin>,
+    /// What global variables held before the first write, where that came before any read.
+    pub initial: Vec<(u32, i64)>,
     /// What the program did to memory and objects, and how it died.
     pub misdeeds: Misdeeds,
     /// Where the threads of a schedule's goal were when it was reached, in the program's own code.
@@ -146,11 +153,12 @@ pub fn convert(
         }
     }
     TABLES.set(Some(reader.into_tables()));
+    converter.settle_owners(index).map_err(TraceError::whole)?;
     sink.write(&converter.names, &batch)?;
     // Damage inside an event is seen only now.
     converter.survey.events = index;
-    let Converter { survey, names, symbols, oddities, deadlock, faults, goal_places, .. } = converter;
-    Ok(Converted { survey, names, symbols, oddities, deadlock, misdeeds: faults.finish(), goal_places })
+    let Converter { survey, names, symbols, oddities, deadlock, spins, initial, faults, goal_places, .. } = converter;
+    Ok(Converted { survey, names, symbols, oddities, deadlock, spins, initial, misdeeds: faults.finish(), goal_places })
 }
 
 /// A trace has room for so many call stacks, and for one more every few events; recursion that needs more is shortened.
@@ -176,9 +184,14 @@ struct Converter {
     /// How often each thread has asked that its accesses be ignored.
     ignoring: Vec<u32>,
     deadlock: Option<Vec<Waiting>>,
+    spins: Vec<Spin>,
+    initial: Vec<(u32, i64)>,
+    /// Variables that were accessed.
+    met: FxHashSet<u32>,
     goal_places: Vec<String>,
     /// The region of what each pointer was last seen to point to, by the pointer and the address.
     pointed: FxHashMap<(u32, i64), u32>,
+    owners: Owners,
     /// What the block is called that the next event begins.
     block: String,
 }
@@ -218,8 +231,12 @@ impl Converter {
             benign: Benign::default(),
             ignoring: vec![0; threads],
             deadlock: None,
+            spins: Vec::new(),
+            initial: Vec::new(),
+            met: FxHashSet::default(),
             goal_places: Vec::new(),
             pointed: FxHashMap::default(),
+            owners: Owners::default(),
             block: String::new(),
         })
     }
@@ -287,6 +304,10 @@ impl Converter {
                 if let Some(area) = freed.filter(|_| !is_object) {
                     self.used_after_free(thread, index, event, area);
                 }
+                if self.met.insert(known.variable) && event.op >= op::WRITE && !known.on_stack {
+                    let value = self.symbols.initial(address, size);
+                    self.initial.extend(value.map(|value| (known.variable, extended(value, size, known.meaning))));
+                }
                 known
             }
         };
@@ -317,12 +338,15 @@ impl Converter {
             None if is_read => {}
             None => pages.write_unknown(address, size.into()),
         }
-        let told = told.map(|value| {
-            let unused = if meaning == Meaning::Signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
-            ((value << unused) as i64) >> unused
-        });
-        if let Some(value) = told.filter(|_| meaning == Meaning::Pointer && !on_stack) {
-            self.points(index, variable, value)?;
+        let told = told.map(|value| extended(value, size, meaning));
+        if meaning == Meaning::Pointer {
+            // Whoever wrote it: libraries link the nodes of trees and lists.
+            if let Some(value) = event.value {
+                self.owners.holds(variable, value as i64, &mut self.memory.areas);
+            }
+            if let Some(value) = told.filter(|_| !on_stack) {
+                self.points(index, variable, value)?;
+            }
         }
         Ok((op, variable, told))
     }
@@ -389,7 +413,7 @@ impl Converter {
         let child = child.filter(|&child| (child as usize) < self.survey.threads.len());
         let block = match op {
             // What the program calls it, or the function that it begins in.
-            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.unwrap_or_default(),
+            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.clone().unwrap_or_default(),
             InputOp::Begin => std::mem::take(&mut self.block),
             _ => String::new(),
         };
@@ -424,9 +448,10 @@ impl Converter {
             note::BLOCK => self.block = String::from_utf8_lossy(payload).into_owned(),
             note::ALLOCATE => {
                 let [address, size, pc, _] = numbers(payload);
-                let (site, own) = self.allocation_site(running, pc);
+                let (site, by) = self.allocation_site(running, pc);
                 let made = self.at_site(running, site, index);
-                self.memory.allocate(address, size, made, (pc, own));
+                self.memory.allocate(address, size, made, by);
+                self.owners.allocated(address);
             }
             note::MODULE => {
                 let [bias, start, end] = numbers(payload);
@@ -443,28 +468,44 @@ impl Converter {
                 let places = rows.map(|[thread, _, _, _, pc, _]: [u64; 6]| self.own_place(thread as u32, pc));
                 self.goal_places = places.collect();
             }
+            note::SPINS => {
+                let [pc, what, events, iteration] = numbers(payload);
+                let place = self.own_place(running, pc);
+                let kind = match what {
+                    spins::WAITS => SpinKind::Waits,
+                    spins::COUNTS => SpinKind::Counts,
+                    _ => SpinKind::Plain,
+                };
+                self.spins.push(Spin { thread: running, events, iteration, kind, place });
+            }
             note::DEADLOCK => self.deadlock = Some(payload.chunks_exact(32).map(|row| self.waiting(row)).collect()),
             _ => self.fault_note(kind, payload, running, index),
         }
     }
 
-    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library, and its
-    /// program counter.
-    fn allocation_site(&mut self, thread: u32, pc: u64) -> (u32, u64) {
+    /// Where memory is allocated, as the program sees it: the innermost place that is not in a system's library, and by which
+    /// calls.
+    fn allocation_site(&mut self, thread: u32, pc: u64) -> (u32, Allocating) {
         /// Deeper than libraries call each other before they call `malloc`.
         const DEPTH: usize = 24;
         let frames = self.frames.get(thread as usize).map_or(&[][..], |frames| frames);
         let callers = frames.iter().rev().take(DEPTH).map(|frame| frame.caller);
         // Code without instrumentation was called just behind where the thread was last seen.
         let position = self.positions.get(thread as usize).copied().filter(|&position| position != 0);
-        for pc in std::iter::once(pc).chain(position).chain(callers) {
-            if let Some(site) = self.sites.allocation(pc, &self.symbols, &mut self.memory) {
-                return (site, pc);
+        let mut called = pc;
+        let mut calls = std::iter::once(pc).chain(position).chain(callers);
+        while let Some(own) = calls.next() {
+            if let Some(site) = self.sites.allocation(own, &self.symbols, &mut self.memory) {
+                let outer = calls.find(|&caller| caller != own).unwrap_or(own);
+                return (site, Allocating { pc, called, own, outer });
             }
+            called = own;
         }
         let place = self.symbols.place(pc);
-        let line = OwnLine { text: place.text, function: place.function.unwrap_or_default(), source: place.source };
-        (self.memory.site(line), pc)
+        let SourcePlace { text, function, source, .. } = &*place;
+        let function = function.clone().unwrap_or_default();
+        let line = OwnLine { text: text.clone(), function, source: source.clone() };
+        (self.memory.site(line), Allocating { pc, called: pc, own: pc, outer: pc })
     }
 
     /// Whose memory an address is now.
@@ -508,12 +549,13 @@ impl Converter {
             Some(ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier | ObjectClass::Token) => {
                 self.object_name(address)
             }
+            Some(ObjectClass::Variable) => self.object_name(address),
             _ => None,
         };
         let name = self.survey.thread_name(thread as usize);
         let location = self.own_place(thread as u32, pc);
         // The function of a line that is somebody else's tells nothing.
-        let function = place.function.filter(|_| location == place.text);
+        let function = place.function.clone().filter(|_| location == place.text);
         Waiting { thread, name, pending, object, location, function, holders }
     }
 }
@@ -522,4 +564,10 @@ impl Converter {
 fn own_text(names: &Names, at: LocId) -> String {
     let location = names.location(at);
     if is_user_place(&location) { location.to_string() } else { String::new() }
+}
+
+/// A value of so many bytes as a number.
+fn extended(value: u64, size: u32, meaning: Meaning) -> i64 {
+    let unused = if meaning == Meaning::Signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
+    ((value << unused) as i64) >> unused
 }

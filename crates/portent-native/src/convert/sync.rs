@@ -73,6 +73,19 @@ impl Sync {
         let inside = self.held.iter().filter(move |&&at| self.places[at].0 == region);
         inside.flat_map(move |&at| self.locks[at].holders().map(move |holding| (holding, self.places[at].1)))
     }
+    /// Every object that has a place, with its number.
+    pub(super) fn named(&self) -> impl Iterator<Item = (Key, u32)> + '_ {
+        self.index.iter().map(|(&key, &at)| {
+            let id = match key.0 {
+                ObjectClass::Lock => self.locks[at].first,
+                ObjectClass::Condition => self.conditions[at],
+                ObjectClass::Semaphore => self.semaphores[at].first,
+                ObjectClass::Token => self.declared[at],
+                _ => self.barriers[at].id,
+            };
+            (key, id)
+        })
+    }
     /// Whether an object is known, so that it needs no name.
     pub(super) fn knows(&self, key: Key) -> bool {
         self.index.contains_key(&key)

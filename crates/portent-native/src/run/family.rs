@@ -6,10 +6,12 @@
 use super::launch::{Invocation, LIBRARIES, LIBRARY_LENGTH, SESSION, stretched};
 use super::library;
 use super::log_file::LogFile;
+use super::watch;
 use crate::Error;
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use portent_trace::TraceError;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -183,18 +185,40 @@ pub fn was_ended(directory: &Path, process: u64) -> bool {
     text.lines().any(|line| line.parse() == Ok(process))
 }
 
+/// Where it is noted which processes were seen, with their programs.
+const SEEN: &str = "seen";
+
+/// Notes processes that somebody saw, apart from the first.
+pub(super) fn note_seen(directory: &Path, seen: &BTreeMap<i32, PathBuf>, first: i32) -> std::io::Result<()> {
+    let mut text = Vec::new();
+    for (process, program) in seen.iter().filter(|(process, _)| **process != first) {
+        text.extend_from_slice(format!("{process} ").as_bytes());
+        text.extend_from_slice(program.as_os_str().as_bytes());
+        text.push(0);
+    }
+    std::fs::write(directory.join(SEEN), text)
+}
+
+/// The programs of processes that were seen and have no runtime, one for each process.
+pub fn without_runtime(directory: &Path, members: &[Member]) -> Vec<PathBuf> {
+    let noted = std::fs::read(directory.join(SEEN)).unwrap_or_default();
+    let seen = noted.split(|byte| *byte == 0).filter_map(|line| {
+        let at = line.iter().position(|byte| *byte == b' ')?;
+        let process: u64 = std::str::from_utf8(&line[..at]).ok()?.parse().ok()?;
+        Some((process, PathBuf::from(OsStr::from_bytes(&line[at + 1..]))))
+    });
+    // What has said who it is may have become another program since, but only a child that was forked does that at once.
+    let is_known = |process: u64, program: &Path| {
+        members.iter().any(|member| member.id.0 == process && (!member.forked || member.program == program))
+    };
+    seen.filter(|(process, program)| !is_known(*process, program)).map(|(_, program)| program).collect()
+}
+
 /// The processes of a session that are still there.
 fn alive(session: &Path) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let of_session = |pid: &i32| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|line| {
-            let value = line.strip_prefix(SESSION.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
-            value.is_some_and(|value| value.ends_with(session.as_os_str().as_bytes()))
-        })
-    };
-    numbers.filter(of_session).map(Pid::from_raw).collect()
+    numbers.filter(|pid| watch::is_of(*pid, session)).map(Pid::from_raw).collect()
 }
 
 /// Ends the processes of a session at once. Their numbers.

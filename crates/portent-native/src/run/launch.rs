@@ -8,7 +8,8 @@ use super::follow::{Process, with_signals};
 use super::log_file::LogFile;
 use super::output::{Files, Streams};
 use super::server::{Copied, ForkServer};
-use super::session::Session;
+use super::session::{self, Session};
+use super::watch::Watch;
 use super::{descriptors, family, library};
 use crate::Error;
 use nix::sys::personality::{self, Persona};
@@ -183,8 +184,8 @@ pub fn run(
     processes: Option<&Path>,
 ) -> Result<Ended, Error> {
     let libraries = library::directory()?;
-    let session = Session::new(invocation)?;
-    session.begin(plan, invocation.drives)?;
+    let session = session::directory(invocation)?;
+    session::begin(&session, plan, invocation.drives)?;
     if let Some(processes) = processes {
         let link = session.path().join("processes");
         std::os::unix::fs::symlink(processes, &link).map_err(|error| io(error, &link))?;
@@ -199,9 +200,12 @@ pub fn run(
             Some(files)
         }
     };
+    let watch = processes.map(|_| Watch::new(session.path())).transpose().map_err(in_session)?;
     let started = Instant::now();
+    let mut first = 0;
     let (status, randomised, timed_out) = with_signals(|signals| {
         let (child, randomised) = start(&mut command)?;
+        first = child.id() as i32;
         let (status, timed_out) = signals
             .follow(Process::Started(child), limit, files.as_mut())
             .map_err(|error| io(error, &invocation.program))?;
@@ -217,15 +221,18 @@ pub fn run(
     } else if let Some(processes) = processes {
         let stopped = others(GRACE);
         family::note_ended(processes, &stopped).map_err(|error| io(error, processes))?;
+        let seen = watch.map(Watch::finish).unwrap_or_default();
+        family::note_seen(processes, &seen, first).map_err(|error| io(error, processes))?;
         (stopped, timed_out)
-    } else if LogFile::open(&session.log())?.header().children > 0 {
+    } else if LogFile::open(&session.path().join("log"))?.header().children > 0 {
         (others(SHORT_GRACE), timed_out)
     } else {
         (Vec::new(), timed_out)
     };
     let elapsed = started.elapsed();
     let output = files.map(Files::finish).transpose().map_err(in_session)?.unwrap_or_default();
-    let log = LogFile::open(&session.log())?;
+    let log = LogFile::open(&session.path().join("log"))?;
+    let session = Session::Own(session);
     Ok(Ended { status, elapsed, randomised, timed_out, output, stopped, log, session })
 }
 
@@ -237,8 +244,9 @@ pub fn run_copy(
     limit: Option<Duration>,
 ) -> Result<Option<Ended>, Error> {
     let Some(mut session) = server.session(invocation, plan, limit) else { return Ok(None) };
-    session.begin(plan, false)?;
-    let mut files = Files::new(session.path(), None).map_err(|error| io(error, session.path()))?;
+    let in_memory = |error| io(error, Path::new("memory of a run"));
+    session.begin(plan).map_err(in_memory)?;
+    let mut files = session.files().map_err(in_memory)?;
     let started = Instant::now();
     let followed = with_signals(|signals| {
         let Some(Copied { process, randomised }) = server.start(&session, &files) else { return Ok(None) };
@@ -247,14 +255,19 @@ pub fn run_copy(
         Ok(Some((status, randomised, timed_out)))
     })?;
     let Some((status, randomised, timed_out)) = followed else { return Ok(None) };
-    let log = LogFile::open(&session.log())?;
+    let log = session.log().map_err(in_memory)?;
     let mut stopped = Vec::new();
     if log.header().children > 0 {
         session.spoil();
         stopped = server.wait_for_rest(SHORT_GRACE);
     }
+    if log.is_full() {
+        server.give_up("a run records more than is kept in memory");
+        return Ok(None);
+    }
     let elapsed = started.elapsed();
-    let output = files.finish().map_err(|error| io(error, session.path()))?;
+    let output = files.finish().map_err(in_memory)?;
+    let session = Session::Lent(session);
     Ok(Some(Ended { status, elapsed, randomised, timed_out, output, stopped, log, session }))
 }
 

@@ -4,6 +4,7 @@ use portent_runtime::log::{Header, LogReader, LogScanner, MAGIC, RECORDS_AT, Rea
 use portent_trace::TraceError;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// A recording that a program has written, or is going to.
@@ -21,6 +22,13 @@ pub fn create(path: &Path) -> Result<(), TraceError> {
         file.seek(SeekFrom::Start(0))
     };
     make().map(drop).map_err(|error| TraceError::whole(error).in_input(&path.display().to_string()))
+}
+
+/// Makes one in memory that has room for so many bytes, of whatever was there.
+pub(super) fn create_in_memory(memory: &File, room: u64) -> Result<(), Error> {
+    memory.set_len(0)?;
+    memory.set_len(room)?;
+    memory.write_all_at(&MAGIC, 0)
 }
 
 /// Makes a recording that no program can claim: every process then leaves its own.
@@ -43,11 +51,15 @@ impl LogFile {
     }
 
     fn map(path: &Path) -> Result<LogFile, Error> {
-        let file = File::open(path)?;
+        Self::of(&File::open(path)?)
+    }
+
+    /// The recording that a file holds whose program has ended.
+    pub(super) fn of(file: &File) -> Result<LogFile, Error> {
         #[allow(unsafe_code)]
-        // SAFETY: the file is in a directory that only this session uses, and its program has ended. Were it cut short by
+        // SAFETY: the file is one that only this session uses, and its program has ended. Were it cut short by
         // somebody else all the same, reading it would end this process with a signal, not with wrong data.
-        let bytes = unsafe { memmap2::Mmap::map(&file)? };
+        let bytes = unsafe { memmap2::Mmap::map(file)? };
         let header = header(&bytes).ok_or_else(|| Error::new(ErrorKind::InvalidData, "this is not a recording"))?;
         // Both passes go from the first byte to the last. A system that does not want to know is no problem.
         let _ = bytes.advise(memmap2::Advice::Sequential);
@@ -57,6 +69,10 @@ impl LogFile {
     /// Its header as the program left it.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+    /// Whether there was no room for all of it.
+    pub fn is_full(&self) -> bool {
+        self.header.full != 0
     }
     /// Whether an instrumented program ran at all.
     pub fn is_claimed(&self) -> bool {
@@ -86,5 +102,6 @@ fn header(bytes: &[u8]) -> Option<Header> {
         allocated: wide(24)?,
         switches: wide(32)?,
         children: wide(40)?,
+        full: wide(48)?,
     })
 }

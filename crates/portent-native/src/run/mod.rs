@@ -19,3 +19,5 @@ pub mod output;
 pub mod server;
 #[cfg(target_os = "linux")]
 mod session;
+#[cfg(target_os = "linux")]
+mod watch;

@@ -13,7 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use portent_explore::Output;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -63,6 +63,13 @@ impl Files {
         // What Portent itself has printed comes first. Should nobody read it, nobody misses it.
         let _ = io::stdout().flush();
         Ok(Files { stdout, stderr, shown })
+    }
+
+    /// Files in memory, emptied; nothing is shown.
+    pub(super) fn in_memory(files: [&File; 2]) -> io::Result<Files> {
+        // As if each were opened for the first time: what a program sets on its own descriptors is for that run alone.
+        let open = |file: &File| Stream::new(&Path::new("/proc/self/fd").join(file.as_raw_fd().to_string()));
+        Ok(Files { stdout: open(files[0])?, stderr: open(files[1])?, shown: None })
     }
 
     /// Makes them the standard output and standard error of a program.
@@ -158,18 +165,16 @@ impl Stream {
 
     /// What is kept, and whether that is all.
     fn read(&self) -> io::Result<(Vec<u8>, bool)> {
-        let mut kept = Vec::new();
-        let whole = self.length() <= KEPT;
-        let mut at = 0;
-        while at < KEPT {
-            let mut buffer = [0; 1 << 16];
-            let most = buffer.len().min((KEPT - at) as usize);
-            match self.file.read_at(&mut buffer[..most], at)? {
+        let length = self.length();
+        let mut kept = vec![0; length.min(KEPT) as usize];
+        let mut filled = 0;
+        while filled < kept.len() {
+            match self.file.read_at(&mut kept[filled..], filled as u64)? {
                 0 => break,
-                length => kept.extend_from_slice(&buffer[..length]),
+                more => filled += more,
             }
-            at = kept.len() as u64;
         }
-        Ok((kept, whole))
+        kept.truncate(filled);
+        Ok((kept, length <= KEPT))
     }
 }

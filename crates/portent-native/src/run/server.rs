@@ -10,13 +10,14 @@
 //! | if libraries have threads, children, shared memory or files before the program begins, or know the process's number | a copy would not have these, or share them |
 //! | if something was printed or read before that | every run has to |
 //! | after the program's file has changed | the copy would be of the old one |
+//! | after a run that recorded more than is kept in memory | it would not be all |
 //! | where the system lacks something, or the process could not be started | |
 
 use super::descriptors;
 use super::follow::Process;
 use super::launch::{self, Invocation};
 use super::output::Files;
-use super::session::{self, Places, Session};
+use super::session::{self, Lent, Places};
 use super::{family, library};
 use crate::files::FileState;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -96,8 +97,8 @@ impl ForkServer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A directory for a run that a server makes; `None` if there can be no server for it.
-    pub(super) fn session(&self, invocation: &Invocation, plan: &Plan, limit: Option<Duration>) -> Option<Session> {
+    /// Room for a run that a server makes; `None` if there can be no server for it.
+    pub(super) fn session(&self, invocation: &Invocation, plan: &Plan, limit: Option<Duration>) -> Option<Lent> {
         if !suits(invocation, plan) {
             return None;
         }
@@ -120,11 +121,11 @@ impl ForkServer {
         if serving.invocation != *invocation {
             return None;
         }
-        serving.places.lend(serving.directory.path()).ok()
+        serving.places.lend().ok()
     }
 
     /// Has a run made, in a session that it has lent; `None` if that failed, and will every time.
-    pub(super) fn start(&self, session: &Session, files: &Files) -> Option<Copied> {
+    pub(super) fn start(&self, session: &Lent, files: &Files) -> Option<Copied> {
         let mut state = self.lock();
         let State::Serving(serving) = &mut *state else { return None };
         match serving.order(session, files) {
@@ -137,6 +138,11 @@ impl ForkServer {
                 None
             }
         }
+    }
+
+    /// From here on, programs are started; why.
+    pub(super) fn give_up(&self, why: &str) {
+        *self.lock() = State::Unused(why.into());
     }
 
     /// Waits for the processes of a run that are left, but not longer than so; then ends them. Their numbers.
@@ -255,12 +261,10 @@ impl Serving {
     }
 
     /// Has a run made.
-    fn order(&mut self, session: &Session, files: &Files) -> std::io::Result<Copied> {
-        let plan = File::open(session.plan())?;
-        let log = File::options().read(true).write(true).open(session.log())?;
+    fn order(&mut self, session: &Lent, files: &Files) -> std::io::Result<Copied> {
         let input = self.invocation.input.as_ref().map(File::open).transpose()?;
-        let [stdout, stderr] = files.for_program();
-        let mut given: Vec<BorrowedFd<'_>> = vec![plan.as_fd(), log.as_fd(), stdout.as_fd(), stderr.as_fd()];
+        let ([plan, log], [stdout, stderr]) = (session.for_program(), files.for_program());
+        let mut given: Vec<BorrowedFd<'_>> = [plan, log, stdout, stderr].map(File::as_fd).into();
         given.extend(input.as_ref().map(File::as_fd));
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
         let mut along = SendAncillaryBuffer::new(&mut room);

@@ -1,74 +1,70 @@
-//! Sessions: the directory with the plan, the recording and the output of a run, while it runs and is looked at.
+//! Sessions: where the plan, the recording and the output of a run are, while it runs and is looked at.
+//!
+//! A program that is started has a directory for them. A run that a fork server makes has memory: files cost it more time than the
+//! run itself, and wait for disks that others keep busy.
 
 use super::launch::{Invocation, io};
-use super::log_file;
+use super::log_file::{self, LogFile};
+use super::output::Files;
 use crate::Error;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, getrlimit};
 use portent_runtime::plan::Plan;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
 
-/// The directory of a run.
+/// What a run has while it is looked at; it goes when that is over.
+#[allow(dead_code, reason = "it goes when it is dropped")]
 pub(super) enum Session {
-    /// For one run.
+    /// The directory of a program that was started.
     Own(TempDir),
-    /// One of a fork server's, which the next run gets when this one has been looked at.
+    /// Memory of a fork server's run.
     Lent(Lent),
 }
 
-/// Directories of a fork server that nobody uses. They are gone with the server.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Places(Arc<Mutex<Vec<PathBuf>>>);
+/// A recording in memory is at most so long; longer ones go to a disk.
+const ROOM: u64 = 64 << 20;
 
+/// How long it can be here: the limit for files holds for memory, too, and going beyond it would end this process.
+fn room() -> u64 {
+    getrlimit(Resource::RLIMIT_FSIZE).map_or(ROOM, |(limit, _)| limit.min(ROOM))
+}
+
+/// Memory for a run.
+#[derive(Debug)]
+struct Memory {
+    plan: File,
+    log: File,
+    stdout: File,
+    stderr: File,
+}
+
+/// Memory of a fork server that no run uses. It is gone with the server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places(Arc<Mutex<Vec<Arc<Memory>>>>);
+
+/// Memory that the next run gets when this one has been looked at.
 pub(super) struct Lent {
-    path: PathBuf,
+    memory: Arc<Memory>,
     places: Places,
-    /// Somebody may still write to what is in it.
+    /// Somebody may still write to it.
     spoiled: bool,
 }
 
-impl Session {
-    /// A directory for a run of its own.
-    pub(super) fn new(invocation: &Invocation) -> Result<Session, Error> {
-        directory(invocation).map(Session::Own)
+/// Leaves an empty recording in a session's directory, and the plan.
+pub(super) fn begin(session: &TempDir, plan: &Plan, taken: bool) -> Result<(), Error> {
+    let [log_at, plan_at] = ["log", "plan"].map(|name| session.path().join(name));
+    match taken {
+        true => log_file::create_taken(&log_at)?,
+        false => log_file::create(&log_at)?,
     }
-
-    /// Where it is.
-    pub(super) fn path(&self) -> &Path {
-        match self {
-            Session::Own(directory) => directory.path(),
-            Session::Lent(lent) => &lent.path,
-        }
-    }
-
-    /// Where the recording is.
-    pub(super) fn log(&self) -> PathBuf {
-        self.path().join("log")
-    }
-
-    /// Where the plan is.
-    pub(super) fn plan(&self) -> PathBuf {
-        self.path().join("plan")
-    }
-
-    /// Leaves an empty recording there, and the plan.
-    pub(super) fn begin(&self, plan: &Plan, taken: bool) -> Result<(), Error> {
-        match taken {
-            true => log_file::create_taken(&self.log())?,
-            false => log_file::create(&self.log())?,
-        }
-        std::fs::write(self.plan(), plan.to_bytes()).map_err(|error| io(error, &self.plan()))
-    }
-
-    /// Processes of the run may be left that write to what is in it: no other run gets it.
-    pub(super) fn spoil(&mut self) {
-        if let Session::Lent(lent) = self {
-            lent.spoiled = true;
-        }
-    }
+    std::fs::write(&plan_at, plan.to_bytes()).map_err(|error| io(error, &plan_at))
 }
 
-/// A directory on the file system where the recorded run had its own: where a mapping of the recording goes depends on that.
+/// A directory on the file system where the recorded run had its own.
 pub(super) fn directory(invocation: &Invocation) -> Result<TempDir, Error> {
     let make = |place: &Path| tempfile::Builder::new().prefix("portent-").rand_bytes(8).tempdir_in(place);
     let recorded = invocation.environment.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
@@ -77,26 +73,56 @@ pub(super) fn directory(invocation: &Invocation) -> Result<TempDir, Error> {
     make(&recorded).or_else(|_| make(&here)).map_err(|error| io(error, &here))
 }
 
+impl Memory {
+    fn new() -> std::io::Result<Memory> {
+        let make = |name: &str| Ok::<_, std::io::Error>(File::from(memfd_create(name, MFdFlags::MFD_CLOEXEC)?));
+        Ok(Memory { plan: make("plan")?, log: make("log")?, stdout: make("stdout")?, stderr: make("stderr")? })
+    }
+}
+
 impl Places {
-    /// A directory below that of a fork server.
-    pub(super) fn lend(&self, below: &Path) -> std::io::Result<Session> {
+    /// Memory that no run uses, or new memory.
+    pub(super) fn lend(&self) -> std::io::Result<Lent> {
         let free = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let path = match free {
-            Some(path) => path,
-            None => tempfile::Builder::new().prefix("run-").tempdir_in(below)?.keep(),
-        };
-        Ok(Session::Lent(Lent { path, places: self.clone(), spoiled: false }))
+        let memory = free.map_or_else(|| Memory::new().map(Arc::new), Ok)?;
+        Ok(Lent { memory, places: self.clone(), spoiled: false })
+    }
+}
+
+impl Lent {
+    /// Leaves an empty recording there, and the plan.
+    pub(super) fn begin(&self, plan: &Plan) -> std::io::Result<()> {
+        log_file::create_in_memory(&self.memory.log, room())?;
+        let bytes = plan.to_bytes();
+        self.memory.plan.set_len(bytes.len() as u64)?;
+        self.memory.plan.write_all_at(&bytes, 0)
+    }
+
+    /// Empty files for what the program writes.
+    pub(super) fn files(&self) -> std::io::Result<Files> {
+        Files::in_memory([&self.memory.stdout, &self.memory.stderr])
+    }
+
+    /// The plan and the recording, for the program.
+    pub(super) fn for_program(&self) -> [&File; 2] {
+        [&self.memory.plan, &self.memory.log]
+    }
+
+    /// The recording of a run that is over.
+    pub(super) fn log(&self) -> std::io::Result<LogFile> {
+        LogFile::of(&self.memory.log)
+    }
+
+    /// Processes of the run may be left that write to it: no other run gets it.
+    pub(super) fn spoil(&mut self) {
+        self.spoiled = true;
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if self.spoiled {
-            // What is left of it goes with the server's own directory.
-            let _ = std::fs::remove_dir_all(&self.path);
-            return;
+        if !self.spoiled {
+            self.places.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&self.memory));
         }
-        let path = std::mem::take(&mut self.path);
-        self.places.0.lock().unwrap_or_else(PoisonError::into_inner).push(path);
     }
 }

@@ -2,6 +2,31 @@
 
 use super::units::{Debug, EntryAt, Value};
 use portent_trace::short_function;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A symbol's name as the source has it.
+///
+/// The same functions of libraries are in every unit, and taking a name to pieces takes longer than finding it.
+pub(super) fn demangled(symbol: &str) -> Rc<str> {
+    thread_local! {
+        static KNOWN: RefCell<FxHashMap<String, Rc<str>>> = RefCell::default();
+    }
+    /// More than programs have, of those that are asked for.
+    const MOST: usize = 1 << 16;
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(name) = known.get(symbol) {
+            return Rc::clone(name);
+        }
+        if known.len() >= MOST {
+            known.clear();
+        }
+        let name: Rc<str> = addr2line::demangle_auto(symbol.into(), None).into();
+        known.insert(symbol.to_owned(), Rc::clone(&name));
+        name
+    })
+}
 
 impl Debug {
     /// The name that an entry itself has.
@@ -23,7 +48,7 @@ impl Debug {
     /// What a function is called, by the symbol that its declaration names.
     pub(super) fn function_name(&self, at: EntryAt) -> Option<String> {
         match self.inherited(at, gimli::DW_AT_linkage_name).and_then(|(unit, name)| self.text(unit, name)) {
-            Some(symbol) => Some(short_function(&addr2line::demangle_auto(symbol.into(), None))),
+            Some(symbol) => Some(short_function(&demangled(&symbol))),
             None => self.own_or_origin_name(at),
         }
     }

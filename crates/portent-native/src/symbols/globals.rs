@@ -3,9 +3,9 @@
 //! The symbol table gives names and sizes; debug information, where there is any, gives better names (functions' statics,
 //! namespaces) and types. Thread-local variables have no fixed address and are not here.
 
+use super::entry_names::demangled;
 use super::types::{Meaning, Part, TypeId};
 use super::units::{Debug, EntryAt};
-use addr2line::demangle_auto;
 use object::{Object as _, ObjectSymbol, SymbolKind};
 use portent_trace::{Object, ObjectName};
 use rustc_hash::FxHashMap;
@@ -113,14 +113,14 @@ impl Globals {
     /// What a variable is called, whether or not others are called the same.
     fn plain_name(&self, variable: &Variable) -> String {
         let in_source = || self.debug.as_ref()?.qualified_name(variable.defined?);
-        in_source().unwrap_or_else(|| demangled(variable.symbol))
+        in_source().unwrap_or_else(|| variable_name(variable.symbol))
     }
 
     fn is_shared(&self, variable: &Variable, name: &str) -> bool {
         let by_symbol = self.symbols.get_or_init(|| {
             let mut counts = FxHashMap::default();
             for variable in self.variables.iter().filter(|variable| variable.defined.is_none()) {
-                *counts.entry(demangled(variable.symbol)).or_default() += 1;
+                *counts.entry(variable_name(variable.symbol)).or_default() += 1;
             }
             counts
         });
@@ -203,13 +203,13 @@ impl Variable {
 }
 
 /// A symbol's name as its source has it.
-fn demangled(name: &str) -> String {
+fn variable_name(name: &str) -> String {
     // Variables of libraries have a version behind them, which no source has: `stdin@GLIBC_2.2.5`.
     let name = name.split_once('@').map_or(name, |(source, _)| source);
-    let name = demangle_auto(name.into(), None);
+    let name = demangled(name);
     // How the demangler shows it, and how everybody else does.
     match name.strip_prefix("{vtable(").and_then(|rest| rest.strip_suffix(")}")) {
         Some(class) => format!("vtable for {class}"),
-        None => name.into_owned(),
+        None => name.to_string(),
     }
 }

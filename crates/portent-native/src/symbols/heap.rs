@@ -3,12 +3,27 @@
 //! Debug information of gcc says nothing about what a call of `malloc` or `new` makes. Asked are, in this order: the library's
 //! function that allocates, which has the type in its name (`std::allocator<Account>::allocate`, so all containers and
 //! `std::make_shared`); the line that allocates (`new Node`, `sizeof(struct node)`); the variable that the line assigns to,
-//! by its type. What the last two say is believed only if debug information knows a type of that name whose size fits.
+//! by its type; and where these say nothing, as in a program's own `xmalloc`, the same of the lines that call it. What lines say
+//! is believed only if debug information knows a type of that name whose size fits.
 
 use super::frames::LocalPart;
-use super::types::{Part, TypeId};
+use super::types::{Meaning, Part, TypeId};
 use super::units::{Debug, EntryAt, Next, walk};
 use std::rc::Rc;
+
+/// Calls that allocate, by the program counters that they return to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Allocating {
+    /// The innermost.
+    pub pc: u64,
+    /// In the library's function that the program's own code called; the innermost, if it called that itself.
+    pub called: u64,
+    /// In the program's own code.
+    pub own: u64,
+    /// In the program's function that called that one: functions that allocate for others are told what, not why. The same, if
+    /// there is none.
+    pub outer: u64,
+}
 
 /// What was allocated.
 pub struct HeapType {
@@ -40,14 +55,15 @@ impl HeapType {
 
     /// Which part of it `len` bytes from an offset on are.
     pub fn part(&self, offset: u64, len: u64) -> LocalPart {
-        let whole = LocalPart { offset, ..LocalPart::default() };
-        // What the library keeps before the object is not named.
+        // What the library keeps before the object is not named: links to other nodes, and counts.
+        let meaning = if offset < self.at && len == 8 { Meaning::Pointer } else { Meaning::Bits };
+        let whole = LocalPart { offset, meaning, ..LocalPart::default() };
         let Some((debug, ty, element, inside)) = self.inside(offset) else { return whole };
         if self.stride > 0 && inside + len > self.stride {
             return whole;
         }
         let Part { path, offset, meaning } = debug.types.borrow().types.part(ty, inside, len);
-        LocalPart { path: element + &path, offset, meaning }
+        LocalPart { path: element + &path, offset, meaning, lost: None }
     }
 
     /// Which part of it a lock or the like at an offset is.
@@ -64,8 +80,12 @@ impl HeapType {
 pub(super) struct Allocation<'a> {
     /// The functions that allocate, the innermost first, demangled.
     pub(super) functions: &'a [String],
+    /// Those around them, up to the program's own.
+    pub(super) around: &'a [String],
     /// The text of the program's own line.
     pub(super) line: &'a str,
+    /// The texts of the lines that called the function which that line is in, the innermost first, each with a program counter.
+    pub(super) callers: &'a [(String, u64)],
     /// A program counter of that line, as the file counts, and one of the allocating call.
     pub(super) own: u64,
     pub(super) call: u64,
@@ -86,7 +106,16 @@ const FUTURE: &str = "std::future's state";
 
 /// What an allocation makes.
 pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Option<HeapType> {
-    let Allocation { functions, line, own, call, size } = *allocation;
+    let Allocation { functions, around, line, callers, own, call, size } = *allocation;
+    if let Some((held, at, count)) = functions.iter().chain(around).find_map(|function| made_in_rust(function)) {
+        let shown = without_any_scopes(held);
+        let known =
+            [own, call].into_iter().find_map(|pc| by_name(debug, pc, held, size.checked_sub(at)?, &shown, count));
+        return Some(match known {
+            Some(known) => HeapType { at, ..known },
+            None => HeapType { name: shown, ..HeapType::of_size(size) },
+        });
+    }
     if let Some(argument) = functions.iter().find_map(|function| allocated_by(function)) {
         let (held, at) = wrapped(argument);
         let shown = if held.starts_with("std::__future_base::") { FUTURE.to_owned() } else { shown(held) };
@@ -104,8 +133,52 @@ pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Optio
     if functions.iter().any(|function| function.contains("std::thread::thread<")) {
         return Some(HeapType { name: "std::thread's function".into(), ..HeapType::of_size(size) });
     }
-    let named = types_in(line).into_iter().find_map(|name| by_name(debug, own, &name, size, &name, Count::AsFits));
-    named.or_else(|| by_variable(debug, own, assigned(line)?, size))
+    // One that is allocated for somebody who calls it something: several would be a guess.
+    let for_caller = |(line, pc): &(String, u64)| by_line(debug, line, *pc, size).filter(|found| found.stride == 0);
+    by_line(debug, line, own, size).or_else(|| callers.iter().find_map(for_caller))
+}
+
+/// What a line of the source allocates.
+fn by_line(debug: &Rc<Debug>, line: &str, pc: u64, size: u64) -> Option<HeapType> {
+    let named = types_in(line).into_iter().find_map(|name| by_name(debug, pc, &name, size, &name, Count::AsFits));
+    named.or_else(|| by_variable(debug, pc, assigned(line)?, size))
+}
+
+/// What a function of Rust's library allocates: the type, where in the block it is, and how many of them.
+fn made_in_rust(function: &str) -> Option<(&str, u64, Count)> {
+    const MAKERS: [(&str, u64, Count); 6] = [
+        ("alloc::sync::Arc<", 16, Count::One),
+        ("alloc::rc::Rc<", 16, Count::One),
+        ("alloc::boxed::Box<", 0, Count::One),
+        ("alloc::vec::Vec<", 0, Count::Several),
+        ("alloc::raw_vec::RawVec<", 0, Count::Several),
+        ("alloc::vec::from_elem::<", 0, Count::Several),
+    ];
+    /// What those that count have around what they hold.
+    const COUNTED: [&str; 3] = ["alloc::sync::ArcInner<", "alloc::rc::RcInner<", "alloc::rc::RcBox<"];
+    let function = function.trim_start_matches('<');
+    if let Some((element, _)) = function.split_once(" as alloc::vec::spec_from_elem::") {
+        return Some((element, 0, Count::Several));
+    }
+    MAKERS.iter().find_map(|&(maker, at, count)| {
+        let held = first_argument(function.strip_prefix(maker)?);
+        let counted = COUNTED.iter().find_map(|name| held.strip_prefix(name)).map(first_argument);
+        let (held, at) = counted.map_or((held, at), |inner| (inner, 16));
+        // An old symbol does not say what T is.
+        (held.len() > 1).then_some((held, at, count))
+    })
+}
+
+/// A type of Rust without the modules that it is from, and those of its arguments.
+fn without_any_scopes(name: &str) -> String {
+    let mut bare = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find("::") {
+        let start = rest[..at].rfind(|c| !is_name(c)).map_or(0, |before| before + 1);
+        bare.push_str(&rest[..start]);
+        rest = &rest[at + 2..];
+    }
+    bare + rest
 }
 
 /// The template argument of an allocator's function.
@@ -219,12 +292,47 @@ fn fits(size: u64, of_type: u64) -> bool {
     of_type > 0 && size >= of_type
 }
 
+/// The last part of a name; its template arguments keep their scopes.
+fn without_scopes(name: &str) -> &str {
+    let plain = name.find('<').map_or(name, |open| &name[..open]);
+    plain.rfind("::").map_or(name, |at| &name[at + 2..])
+}
+
+/// A type, spelled in one way of those that symbols and debug information have for it.
+fn spelled(name: &str) -> String {
+    const SAME: [(&str, &str); 12] = [
+        ("long long unsigned int", "unsigned long long"),
+        ("long unsigned int", "unsigned long"),
+        ("short unsigned int", "unsigned short"),
+        ("long long int", "long long"),
+        ("long int", "long"),
+        ("short int", "short"),
+        ("std::", ""),
+        ("__cxx11::", ""),
+        ("const", ""),
+        (", char_traits<char>", ""),
+        (", allocator<char>", ""),
+        (" ", ""),
+    ];
+    SAME.iter().fold(name.to_owned(), |name, (from, to)| name.replace(from, to))
+}
+
 /// What a block of so many bytes is, by the name of a type that the unit of `pc` knows.
 fn by_name(debug: &Rc<Debug>, pc: u64, name: &str, size: u64, shown: &str, count: Count) -> Option<HeapType> {
-    let last = name.rsplit("::").next().unwrap_or(name);
+    let last = without_scopes(name);
     let unit = debug.unit_of(pc)?;
     let index = debug.named_types(unit)?;
-    let of_name = index.get(last.as_bytes()).or_else(|| index.get(name.as_bytes()))?;
+    let written_otherwise = || {
+        let (wanted, start) = (spelled(last), last.split('<').next()?.split(' ').next_back()?);
+        // Compilers put the words of a type in another order, and leave out arguments that are the default.
+        let is_it = |other: &[u8]| {
+            let other = std::str::from_utf8(other).unwrap_or_default();
+            other.contains(start) && spelled(other) == wanted
+        };
+        index.iter().find(|(other, _)| is_it(other)).map(|(_, found)| found)
+    };
+    let exact = index.get(last.as_bytes()).or_else(|| index.get(name.as_bytes()));
+    let of_name = exact.or_else(written_otherwise)?;
     let is_it = |at: &EntryAt| {
         let entry = debug.entry(*at)?;
         let own_size = entry.attr_value(gimli::DW_AT_byte_size).and_then(|size| size.udata_value());
@@ -320,6 +428,38 @@ mod tests {
         assert_eq!(held(tree), Some(("std::pair<int const, Session>", 32)));
         assert_eq!(held("std::vector<int>::push_back(int&&)"), None);
         assert_eq!(held("Pool::allocate(int)"), None);
+    }
+
+    #[test]
+    fn scopes_are_those_outside_of_the_arguments() {
+        assert_eq!(without_scopes("bank::Account"), "Account");
+        assert_eq!(without_scopes("std::pair<std::string const, a::B>"), "pair<std::string const, a::B>");
+        assert_eq!(without_scopes("int"), "int");
+    }
+
+    #[test]
+    fn symbols_and_debug_information_spell_types_in_their_own_ways() {
+        let text = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+        let (symbol, debug) = (format!("pair<{text} const, Session>"), format!("pair<const {text}, Session>"));
+        assert_eq!(spelled(&symbol), spelled(&debug));
+        assert_eq!(spelled(&symbol), spelled("pair<const std::basic_string<char>, Session>"));
+        assert_eq!(spelled("unsigned long"), spelled("long unsigned int"));
+        assert_ne!(spelled("unsigned long"), spelled("long int"));
+    }
+
+    #[test]
+    fn functions_of_rust_say_what_they_allocate() {
+        let mutex = "<alloc::sync::Arc<std::sync::poison::mutex::Mutex<main::State>>>::new";
+        let (held, at, count) = made_in_rust(mutex).unwrap();
+        assert_eq!((held, at, count), ("std::sync::poison::mutex::Mutex<main::State>", 16, Count::One));
+        assert_eq!(without_any_scopes(held), "Mutex<State>");
+        let counted = "<alloc::boxed::Box<alloc::sync::ArcInner<main::Shared>>>::new";
+        assert_eq!(made_in_rust(counted), Some(("main::Shared", 16, Count::One)));
+        let zeros = "<u64 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem::<alloc::alloc::Global>";
+        assert_eq!(made_in_rust(zeros), Some(("u64", 0, Count::Several)));
+        assert_eq!(made_in_rust("alloc::vec::from_elem::<u64>"), Some(("u64", 0, Count::Several)));
+        assert_eq!(made_in_rust("std::vector<int>::push_back(int&&)"), None);
+        assert_eq!(made_in_rust("<alloc::vec::Vec<T>>::push"), None, "an old symbol does not say what T is");
     }
 
     #[test]

@@ -138,12 +138,15 @@ impl Types {
                     let inside = offset.checked_sub(member.offset);
                     inside.is_some_and(|inside| inside + len <= self.get(member.ty).size)
                 };
+                // What Rust says of how something may be accessed is no part of it.
+                let is_cell = ty.name.as_deref().is_some_and(|name| name.starts_with("UnsafeCell<"));
                 let mut best: Option<(Part, bool)> = None;
                 // Members of a union all hold the bytes: one that is exactly them names them best.
                 for member in members.iter().filter(holds) {
                     let (part, exact) = self.part_at(member.ty, offset - member.offset, len, depth - 1);
                     if best.as_ref().is_none_or(|(_, was_exact)| exact && !was_exact) {
-                        best = Some((Part { path: format!("{}{}", member.step(), part.path), ..part }, exact));
+                        let step = if is_cell { String::new() } else { member.step() };
+                        best = Some((Part { path: format!("{step}{}", part.path), ..part }, exact));
                     }
                 }
                 best.unwrap_or_else(|| here(Meaning::Bits))

@@ -109,7 +109,7 @@ impl StackFrame {
     pub fn of(names: &Names, frame: &portent_trace::StackFrame) -> StackFrame {
         let location = names.location(frame.location);
         StackFrame {
-            function: short_function(&frame.function).to_string(),
+            function: without_address(&short_function(&frame.function)).to_owned(),
             file: location.file.map_or_else(|| without_address(&location.to_string()).to_owned(), str::to_owned),
             line: location.line,
             user: frame.user,

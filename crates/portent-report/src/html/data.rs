@@ -269,21 +269,21 @@ impl Events {
                 Op::Read(x, _) => (0, trace.variable_name(x).into_owned()),
                 Op::Write(x, _) => (1, trace.variable_name(x).into_owned()),
                 Op::Update(x, _) => (2, trace.variable_name(x).into_owned()),
-                Op::Acquire(l, _) => (3, names.lock(l).to_owned()),
-                Op::Release(l, _) => (4, names.lock(l).to_owned()),
-                Op::Busy(l, _) => (5, names.lock(l).to_owned()),
+                Op::Acquire(l, _) => (3, names.lock(l).into_owned()),
+                Op::Release(l, _) => (4, names.lock(l).into_owned()),
+                Op::Busy(l, _) => (5, names.lock(l).into_owned()),
                 Op::Send(_) | Op::Receive(_) => {
                     let Passage { verb, object } = run.lookup.passage(trace, id);
-                    (number_of(verb), object.to_owned())
+                    (number_of(verb), object.into_owned())
                 }
-                Op::Post(s) => (number_of("post"), names.semaphore(s).to_owned()),
-                Op::Wait(s) => (number_of(PASS), names.semaphore(s).to_owned()),
-                Op::Empty(s) => (number_of(FAIL_TO_PASS), names.semaphore(s).to_owned()),
-                Op::Sleep(c) => (12, names.condition(c).to_owned()),
-                Op::Notify(c, _) => (13, names.condition(c).to_owned()),
-                Op::Wake(c) => (14, names.condition(c).to_owned()),
-                Op::Begin(b) => (15, names.block(b).to_owned()),
-                Op::End(b) => (16, names.block(b).to_owned()),
+                Op::Post(s) => (number_of("post"), names.semaphore(s).into_owned()),
+                Op::Wait(s) => (number_of(PASS), names.semaphore(s).into_owned()),
+                Op::Empty(s) => (number_of(FAIL_TO_PASS), names.semaphore(s).into_owned()),
+                Op::Sleep(c) => (12, names.condition(c).into_owned()),
+                Op::Notify(c, _) => (13, names.condition(c).into_owned()),
+                Op::Wake(c) => (14, names.condition(c).into_owned()),
+                Op::Begin(b) => (15, names.block(b).into_owned()),
+                Op::End(b) => (16, names.block(b).into_owned()),
                 Op::Branch => (17, String::new()),
                 Op::Fence(_) => (26, String::new()),
             };
@@ -295,7 +295,7 @@ impl Events {
             let fresh = places.len() as u32;
             let place = *places.entry((event.loc, trace.stack(id))).or_insert_with(|| {
                 // The user's own line; the library that it called says nothing to the user.
-                let at = place::of_event(trace, id);
+                let at = place::of_event_or_start(trace, &run.lookup, id);
                 if let (Some(file), Some(line)) = (&at.file, at.line) {
                     excerpts.want(file, line);
                 }
@@ -310,7 +310,8 @@ impl Events {
             events.object.push(object);
             events.place.push(place);
             let value = event.value.filter(|_| event.op.variable().is_some());
-            events.value.push(value.map(|value| Value::of(trace, id, value).to_string()));
+            let value = value.map(|value| Value::of(trace, id, value)).filter(Value::is_telling);
+            events.value.push(value.map(|value| value.to_string()));
         }
         events
     }

@@ -5,7 +5,7 @@
 use super::Look;
 use super::paint::{Ink, paint};
 use crate::deciding::verb;
-use crate::lookup::Value;
+use crate::lookup::GOES_ON;
 use crate::moments::Moment;
 use crate::place;
 use crate::relevance::Relevance;
@@ -92,7 +92,8 @@ fn endings(story: &Story, failure: &Failure) -> Vec<Line> {
         object => ending(spot, format!("waits for {object}")),
     };
     let what = match failure.harm {
-        Harm::DeadlockReached => {
+        Harm::Hang if story.places.iter().all(|spot| spot.role != Role::Waiting) => "has not ended in time",
+        Harm::DeadlockReached | Harm::Hang => {
             let stuck = story.places.iter().filter(|spot| matches!(spot.role, Role::Failure | Role::Waiting));
             return stuck.take(STUCK).map(waits).collect();
         }
@@ -106,7 +107,6 @@ fn endings(story: &Story, failure: &Failure) -> Vec<Line> {
         Harm::Exception => "throws what nobody catches",
         Harm::Crash => "crashes",
         Harm::Abort => "aborts",
-        Harm::Hang => "has not ended in time",
         Harm::Exit => "exits",
         // Where a program prints is not known.
         Harm::Output => return Vec::new(),
@@ -128,7 +128,7 @@ fn of_prediction(moments: Vec<Moment>) -> Vec<Line> {
 
 fn of_moment(moment: Moment) -> Line {
     // Addresses tell nobody anything.
-    let value = moment.value.filter(Value::is_telling);
+    let value = moment.value.filter(|value| value.is_telling() && moment.deed != GOES_ON);
     let value = value.map_or_else(String::new, |value| format!(" = {value}"));
     let what = match moment.state {
         State::Next => format!("is about to {}{value}", moment.what),

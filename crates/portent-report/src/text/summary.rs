@@ -32,10 +32,6 @@ pub(crate) fn summary(report: &Report, whole: bool) -> String {
     let holes = report.processes.iter().flat_map(|one| one.scope.iter().map(move |hole| (one, hole)));
     let holes = holes.map(|(one, hole)| format!("not covered: {}: {}\n", cut(&line(&one.name), 60), line(hole)));
     list(&mut text, holes, "not covered", whole);
-    if let Some(explored) = &report.explored {
-        let assumed = explored.assumptions.iter().map(|assumed| format!("assumed: {}\n", line(assumed)));
-        list(&mut text, assumed, "assumed", whole);
-    }
     text + &processes(report, whole) + &last_line(report)
 }
 
@@ -111,9 +107,21 @@ fn run(explored: &Explored) -> String {
     let Explored { runs, behaviours, complete, .. } = explored;
     let ran = counted(*runs, "run");
     match (complete, behaviours) {
-        (true, _) => format!("{ran}, {}: these are all there are.", counted(*behaviours, "behaviour")),
+        (true, _) => format!("{ran}; complete: {}.", all(explored)),
         (false, 0) => format!("{ran}."),
         (false, _) => format!("{ran}, {}; {}.", counted(*behaviours, "behaviour"), untried(explored)),
+    }
+}
+
+/// That all behaviours were run, and what that rests on.
+fn all(explored: &Explored) -> String {
+    let were_run = match explored.behaviours {
+        1 => "its only behaviour was run".to_owned(),
+        behaviours => format!("all {} behaviours were run", count(behaviours)),
+    };
+    match explored.assumptions.is_empty() {
+        true => were_run,
+        false => format!("{were_run} ({})", line(&explored.assumptions.join("; "))),
     }
 }
 
@@ -126,8 +134,8 @@ fn untried(explored: &Explored) -> String {
             let more = counted(more.len() as u64, "reason");
             format!("more may be possible: {} ({more} more in --json)", cut(&line(why), 120))
         }
-        (1, _) => "at least 1 alternative was not tried".into(),
-        (left, _) => format!("at least {} alternatives were not tried", count(left)),
+        (1, _) => "1 alternative is left".into(),
+        (left, _) => format!("{} alternatives are left", count(left)),
     }
 }
 
@@ -135,12 +143,7 @@ fn untried(explored: &Explored) -> String {
 fn worth(report: &Report) -> String {
     let input = cut(&line(&report.settings.input), 60);
     match &report.explored {
-        Some(Explored { behaviours: 1, complete: true, .. }) => {
-            format!("{input} was run; complete: this is the only behaviour of this test.")
-        }
-        Some(Explored { behaviours, complete: true, .. }) => {
-            format!("{input} was run; complete: all {} behaviours of this test were run.", count(*behaviours))
-        }
+        Some(explored @ Explored { complete: true, .. }) => format!("{input} was run; complete: {}.", all(explored)),
         Some(explored @ Explored { runs, behaviours, .. }) => {
             let ran = if *behaviours == 0 { counted(*runs, "run") } else { counted(*behaviours, "behaviour") };
             format!("{input} was run; not complete: {ran}, {}.", untried(explored))

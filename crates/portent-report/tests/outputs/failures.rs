@@ -204,7 +204,7 @@ fn two_hundred_findings_stay_within_two_screens_and_end_with_the_summary() {
     assert!(text.lines().count() <= Look::LINES, "{} lines", text.lines().count());
     assert!(text.lines().count() > Look::LINES - 10, "the room is used");
     assert!(text.starts_with("✗ use after free in worker()  pool.cpp:41"), "{text}");
-    assert_eq!(text.lines().last().unwrap(), "200 failures.  23 runs, 23 behaviours: these are all there are.  0.9 s");
+    assert_eq!(text.lines().last().unwrap(), "200 failures.  23 runs; complete: all 23 behaviours were run.  0.9 s");
     assert!(text.contains("more failures: --json or --html has all of them"), "{text}");
     assert!(text.matches("  replay     ").count() >= 2, "the first ones are told in full: {text}");
     assert!(text.contains("not covered: 34 more"), "{text}");
@@ -234,14 +234,14 @@ fn nothing_found_is_one_line_that_says_what_it_is_worth_with_what_was_not_covere
     let mut report = of_harms(Settings::default(), []);
     assert_eq!(
         page(&report, &Look::default()),
-        "✓ no failure: ./pool was run; complete: all 23 behaviours of this test were run.  0.9 s\n"
+        "✓ no failure: ./pool was run; complete: all 23 behaviours were run.  0.9 s\n"
     );
     report.explored = Some(Explored { runs: 801, behaviours: 800, left: 37, ..Explored::default() });
     report.scope = vec!["threads of a forked child".into()];
     assert_eq!(
         page(&report, &Look::default()),
         "not covered: threads of a forked child\n\
-         ✓ no failure: ./pool was run; not complete: 800 behaviours, at least 37 alternatives were not tried.  0.9 s\n"
+         ✓ no failure: ./pool was run; not complete: 800 behaviours, 37 alternatives are left.  0.9 s\n"
     );
 }
 

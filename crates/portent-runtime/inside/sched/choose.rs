@@ -23,8 +23,8 @@ impl Scheduler {
         let asker = thread(asking.min(crate::log::MAX_THREADS as u32 - 1));
         // SAFETY: a thread of the table, or one that does not exist, whose flags are zero.
         let yields = asking != u32::MAX && unsafe { std::mem::take(&mut (*asker).yielded) };
-        if self.policy == policy::PCT && asking != u32::MAX && (yields || self.draw().is_multiple_of(64)) {
-            // A change point: from here on everybody else goes first.
+        if self.policy == policy::PCT && asking != u32::MAX && (yields || self.is_change_point(asker)) {
+            // From here on everybody else goes first.
             self.lowest -= 1;
             // SAFETY: as above.
             unsafe { (*asker).priority = self.lowest };
@@ -82,6 +82,7 @@ impl Scheduler {
             policy::STAY | policy::PRIORITY => PATIENCE,
             policy::ROUND_ROBIN => 100,
             policy::RANDOM => 1 + self.draw() % self.span,
+            policy::PCT if self.changes > 0 => 1 + self.draw() % (4 * self.span),
             _ => 1 + self.draw() % 2000,
         };
         chosen.allow(chosen.events + span);
@@ -89,6 +90,17 @@ impl Scheduler {
             self.exit_events = self.exit_events.saturating_sub(span);
         }
         Some(chosen.id)
+    }
+
+    /// Whether priorities change here: twice soon after the beginning (bugs of depth 3, in short programs), then seldom.
+    fn is_change_point(&mut self, asker: *mut Thread) -> bool {
+        // SAFETY: a thread of the table. Who has had no turn yet has not spent it.
+        let is_spent = unsafe { (*asker).until > 0 && (*asker).events >= (*asker).until };
+        if is_spent && self.changes > 0 {
+            self.changes -= 1;
+            return true;
+        }
+        self.draw().is_multiple_of(64)
     }
 
     /// Whether a wait that time ends is over before the others are done. By default it is not; but nothing says how fast the

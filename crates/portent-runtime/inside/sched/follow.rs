@@ -2,7 +2,7 @@
 
 use super::Scheduler;
 use crate::log::{diverged, note, op};
-use crate::plan::goal;
+use crate::plan::{goal, policy};
 use crate::state::{Life, Pending, Thread, Wait, thread};
 use crate::{init, process, record, signals, sys};
 
@@ -13,6 +13,11 @@ impl Scheduler {
         // Some bugs need many switches within a few lines, others long undisturbed stretches: seeds differ in that, too.
         self.span = 4 << (2 * (plan.header.seed & 3));
         self.random = plan.header.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        if self.policy == policy::PCT {
+            // Whoever is there already came before the seed.
+            let drawn = self.draw();
+            self.living().for_each(|one| one.priority = drawn | 1 << 63);
+        }
         self.steps = plan.steps;
         self.step_count = plan.header.steps as usize;
         self.following = self.step_count > 0;
@@ -88,13 +93,19 @@ impl Scheduler {
     }
 
     /// A thread is at its very end: if the current step wants more of it, there is none.
-    pub fn has_no_more_events(&mut self, who: &Thread) {
+    pub fn has_no_more_events(&mut self, who: &mut Thread) {
+        if !self.following || self.step >= self.step_count {
+            return;
+        }
         // SAFETY: within the plan's steps.
-        let is_its = self.following
-            && self.step < self.step_count
-            && unsafe { (*self.steps.add(self.step))[0] } == u64::from(who.id);
-        if is_its && who.events < who.until {
-            self.diverge(diverged::ENDED, who.until - who.events);
+        let [id, events] = unsafe { *self.steps.add(self.step) };
+        if id != u64::from(who.id) {
+            return;
+        }
+        let planned = if self.granted { who.planned } else { who.planned + events };
+        match planned.checked_sub(who.events) {
+            Some(left @ 1..) => drop(self.diverge(diverged::ENDED, left)),
+            _ => who.allow(who.planned),
         }
     }
 

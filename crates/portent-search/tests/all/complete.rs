@@ -6,10 +6,11 @@ use crate::little::runner::{RunOn, Runner, hash};
 use crate::little::truth::{Cut, Facts, Local, truth};
 use portent_order::engine::{Effort, Engine};
 use portent_order::{At, Divergence, Goal, Outcome, Verdict};
-use portent_search::{End, History, Observes, Options, Run, Visit, explore, stuck_cuts};
+use portent_search::{End, History, Observes, Options, Plan, Run, Spins, Subject, Visit, explore, resume, stuck_cuts};
 use portent_testing::parallel::each_seed;
 use portent_trace::{LockId, Mode, Op};
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 /// What a search found.
@@ -63,12 +64,16 @@ impl Found {
         self.facts.ends.insert(cut.clone());
         self.races(run, &ways, engine);
         self.cycles(run, &ways, engine);
-        let stuck = stuck_cuts(run, engine, 100_000, Effort::default()).expect("few combinations");
+        self.runs.push(cut);
+        self.ways.push(ways.into_iter().map(|way| way.into_iter().collect()).collect());
+    }
+
+    fn stuck(&mut self, run: &Run, spins: &Spins, engine: &mut Engine<'_, '_>) {
+        let ways: Vec<Vec<u64>> = run.threads.iter().map(hashes).collect();
+        let stuck = stuck_cuts(run, spins, engine, 100_000, Effort::default()).expect("few combinations");
         for steps in stuck.into_keys() {
             self.facts.stuck.insert(steps.iter().enumerate().map(|(thread, &steps)| ways[thread][steps]).collect());
         }
-        self.runs.push(cut);
-        self.ways.push(ways.into_iter().map(|way| way.into_iter().collect()).collect());
     }
 
     fn finals(&mut self, run: &Run, cut: &Cut, engine: &mut Engine<'_, '_>) {
@@ -209,12 +214,42 @@ impl Count {
     }
 }
 
+/// A program whose plans are noted.
+struct Noted<'p> {
+    runner: Runner<'p>,
+    plans: Vec<Plan>,
+}
+
+impl Subject for Noted<'_> {
+    type Error = Infallible;
+    fn run(&mut self, plan: &Plan) -> Result<Run, Infallible> {
+        self.plans.push(plan.clone());
+        self.runner.run(plan)
+    }
+}
+
+/// The plans of a search that ends after so many runs.
+fn plans_of(program: &Little, run_on: RunOn, runs: usize) -> Vec<Plan> {
+    let mut noted = Noted { runner: Runner::new(program, run_on), plans: Vec::new() };
+    let options = Options { runs, ..Options::default() };
+    let Ok(explored) = explore(&mut noted, &options, &mut |_| ControlFlow::Continue(()));
+    assert_eq!(explored.runs, noted.plans.len());
+    noted.plans
+}
+
 /// Explores a program and holds what it found against the truth.
-fn compare(program: &Little, run_on: RunOn, most: usize, story: &dyn Fn() -> String) -> Count {
+///
+/// With `stop`, a search that ends after so many runs is gone on with by another.
+fn compare(program: &Little, run_on: RunOn, stop: Option<usize>, most: usize, story: &dyn Fn() -> String) -> Count {
     let Some(facts) = truth(program, most) else { return Count { too_large: 1, ..Count::default() } };
     let (mut runner, mut found) = (Runner::new(program, run_on), Found::default());
-    let explored = explore(&mut runner, &Options::default(), &mut |visit: Visit<'_, '_, '_>| {
-        found.note(visit.run, visit.engine);
+    let earlier = stop.map(|runs| plans_of(program, run_on, runs)).unwrap_or_default();
+    let explored = resume(&mut runner, &Options::default(), &earlier, &mut |visit: Visit<'_, '_, '_>| {
+        if visit.is_over {
+            found.stuck(visit.run, visit.spins, visit.engine);
+        } else {
+            found.note(visit.run, visit.engine);
+        }
         ControlFlow::Continue(())
     });
     let explored = explored.unwrap_or_else(|never| match never {});
@@ -253,7 +288,10 @@ fn run(programs: u64, first_seed: u64, size: usize, most: usize) {
         // Cycles of locks need more.
         let size = if profile == Profile::Locks { size + 3 } else { size };
         let program = program(seed, profile, size);
-        compare(&program, run_on, most, &|| format!("seed {seed}, {profile:?}, {run_on:?}\n{program:#?}"))
+        let stop = (seed % 3 == 0).then_some(1 + seed as usize % 7);
+        compare(&program, run_on, stop, most, &|| {
+            format!("seed {seed}, {profile:?}, {run_on:?}, stopped {stop:?}\n{program:#?}")
+        })
     });
     let mut all = Count::default();
     counts.iter().for_each(|count| all.add(count));

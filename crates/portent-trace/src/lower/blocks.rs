@@ -90,7 +90,7 @@ impl Lowering {
         let found = incoming.names.block(BlockId(incoming.event.object));
         // A missing argument matches anything: RAPID writes `begin()` and `end()`.
         if expected != found && !expected.is_empty() && !found.is_empty() {
-            let (found, expected) = (found.to_owned(), expected.to_owned());
+            let (found, expected) = (found.into_owned(), expected.into_owned());
             return Err(Malformed::WrongEnd { thread: incoming.thread_name(), found, expected }.into());
         }
         let ended = self.blocks(incoming).close(begun);

@@ -98,11 +98,11 @@ impl Layout {
     /// The name of a kernel variable.
     pub(crate) fn part_name<'a>(&self, names: &'a Names, id: VarId) -> Cow<'a, str> {
         if self.is_identity() {
-            return names.name(ObjectClass::Variable, id.0).into();
+            return names.called(ObjectClass::Variable, id.0);
         }
         let part = self.parts[id.index()];
-        let name = names.name(ObjectClass::Variable, part.variable);
-        if part.whole { name.into() } else { byte_range_text(name, part.offset, part.len).into() }
+        let name = names.called(ObjectClass::Variable, part.variable);
+        if part.whole { name } else { byte_range_text(&name, part.offset, part.len).into() }
     }
     /// What the variable that contains a kernel variable stands for.
     pub(crate) fn part_object<'a>(&self, names: &'a Names, id: VarId) -> ObjectName<'a> {

@@ -47,7 +47,7 @@ pub(crate) fn base_name(path: &str) -> &str {
 
 /// Members as far as the program's author named them, without indices: `[2].items._M_impl._M_start` is `[].items`.
 pub fn own_path(path: &str) -> String {
-    let (path, _) = own_part(path);
+    let (path, _) = own_parts(path);
     let mut own = String::with_capacity(path.len());
     let mut rest = path;
     while let Some(open) = rest.find('[') {
@@ -60,7 +60,7 @@ pub fn own_path(path: &str) -> String {
 
 /// Members as far as the program's author named them, and the rest. Members whose names are reserved are the insides of a
 /// library's class, and one container is one object.
-pub(super) fn own_part(path: &str) -> (&str, &str) {
+pub fn own_parts(path: &str) -> (&str, &str) {
     let mut at = 0;
     while at < path.len() {
         let rest = &path[at..];
@@ -73,8 +73,10 @@ pub(super) fn own_part(path: &str) -> (&str, &str) {
         let member = &rest[mark..end];
         let reserved =
             member.strip_prefix('_').is_some_and(|tail| tail.starts_with(|c: char| c == '_' || c.is_ascii_uppercase()));
+        // The pointers of Rust's containers.
+        let of_rust = rest.starts_with(".buf.inner.") || rest.starts_with(".ptr.pointer");
         // A global may well have such a name.
-        if reserved && mark > 0 {
+        if (reserved && mark > 0) || of_rust {
             break;
         }
         // Two dots in a row, of which no program has any, are passed all the same.

@@ -11,17 +11,22 @@
 //! | `table` | objects, interned beside the names of a trace |
 //! | `kinds` | which objects are the same to whoever wrote the program |
 //! | `pointees` | what variables that hold addresses pointed to |
+//! | `owners` | through which variable the program reaches allocated memory |
 
 mod kinds;
+mod owners;
 mod pointees;
 mod table;
 mod text;
 
 pub(crate) use kinds::base_name;
-pub use kinds::own_path;
+pub use kinds::{own_parts, own_path};
+pub(crate) use owners::PackedOwner;
+pub use owners::{Owned, Through};
 pub(crate) use pointees::Pointee;
 pub(crate) use table::{Objects, PackedName, PackedObject};
 pub(crate) use text::byte_range_text;
+pub use text::{site_text, which_of};
 
 use crate::ids::{LocId, LockId, ThreadId};
 
@@ -140,6 +145,13 @@ pub enum ApartBy {
     Address(u64),
     /// Which of the objects of that name, counted from 1.
     Nth(u64),
+}
+
+impl Apart {
+    /// Without what tells objects apart that their owners tell apart already.
+    pub(crate) fn len_only(self) -> Apart {
+        Apart { by: ApartBy::Nothing, ..self }
+    }
 }
 
 impl<'a> ObjectName<'a> {

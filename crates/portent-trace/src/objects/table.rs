@@ -3,6 +3,7 @@
 //! A name keeps its text in the [`NameTable`](crate::NameTable) of its class; what it stands for is kept beside it, under the
 //! same number. Variables of one object share the object.
 
+use super::owners::Owners;
 use super::pointees::Pointees;
 use super::text::Described;
 use super::{Apart, ApartBy, Local, Object, ObjectName};
@@ -62,6 +63,7 @@ pub(crate) struct Objects {
     /// who names memory needs it.
     namesakes: FxHashMap<String, FxHashMap<u32, u64>>,
     pub(crate) pointees: Pointees,
+    pub(crate) owners: Owners,
 }
 
 impl PackedName {

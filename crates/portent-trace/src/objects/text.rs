@@ -1,8 +1,9 @@
 //! What objects are called. Ids of findings are made from these texts: a change here changes them all.
 
-use super::kinds::own_part;
+use super::kinds::{base_name, own_parts};
 use super::{Apart, ApartBy, Local, Object, ObjectName};
-use crate::names::{Location, Names};
+use crate::ids::LocId;
+use crate::names::{Location, Names, ObjectClass};
 use crate::places::without_address;
 use std::fmt::{self, Display, Formatter};
 
@@ -15,13 +16,13 @@ pub(super) struct Described<'a> {
 impl Display for Described<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let ObjectName { object, path, offset, apart } = *self.name;
-        let (path, inside) = path.find("._vptr").map_or_else(|| own_part(path), |at| path.split_at(at));
+        let (path, inside) = path.find("._vptr").map_or_else(|| own_parts(path), |at| path.split_at(at));
         let inside = Inside(inside);
         match object {
             Object::Named(text) => f.write_str(text)?,
             Object::Global { name } => write!(f, "{name}{path}{}{inside}", Plus(offset))?,
             Object::Heap { type_name, site, ordinal } => {
-                let (site, type_name) = (self.names.location(site).to_string(), type_name.unwrap_or("memory"));
+                let (site, type_name) = (site_text(self.names, site), type_name.unwrap_or("memory"));
                 match (type_name.strip_suffix("[]"), path.strip_prefix('.')) {
                     (Some(element), _) if path.starts_with('[') => {
                         write!(f, "{element}{path}{}{inside}", Plus(offset))?
@@ -30,7 +31,7 @@ impl Display for Described<'_> {
                     _ if offset > 0 => write!(f, "byte {offset} of {type_name}{inside}")?,
                     _ => write!(f, "{type_name}{path}{inside}")?,
                 }
-                write!(f, " from {}{}", without_address(&site), Which(ordinal.into()))?;
+                write!(f, " from {site}{}", Which(ordinal.into()))?;
             }
             Object::Stack { local: Some(local), .. } => {
                 let Local { function, name } = local;
@@ -53,7 +54,7 @@ impl Display for Described<'_> {
             Object::Unnamed { address } => write!(f, "{address:#x}")?,
             Object::Nothing { thread } => write!(f, "nothing(T{})", thread.index())?,
             Object::Message { channel, number } => write!(f, "chan {channel:#x}:{number}")?,
-            Object::Handover { lock } => write!(f, "{} handed over ", self.names.lock(lock))?,
+            Object::Handover { lock } => write!(f, "{} handed over ", self.names.name(ObjectClass::Lock, lock.0))?,
             Object::Thread { number, name: Some(name), .. } => write!(f, "T{number}:{name}")?,
             Object::Thread { number, name: None, .. } => write!(f, "T{number}")?,
         }
@@ -61,16 +62,25 @@ impl Display for Described<'_> {
     }
 }
 
+/// Where memory was allocated, as people say it: the file without its directories. Of code without lines, the module.
+pub fn site_text(names: &Names, site: LocId) -> String {
+    let place = names.location(site);
+    let text = place.to_string();
+    let text = without_address(&text);
+    if place.line.is_some() { base_name(text).to_owned() } else { text.to_owned() }
+}
+
 /// Nothing is ever in the first page: what is accessed there is a member of what a null pointer does not point to.
 const NULL_PAGE: u64 = 4096;
 
 /// The insides of a library's class, in words: `._M_t._M_impl._M_node_count` are its `(node count)`.
-struct Inside<'a>(&'a str);
+pub(super) struct Inside<'a>(pub(super) &'a str);
 
 impl Display for Inside<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         /// What holds all the rest, and says nothing.
-        const WRAPPERS: [&str; 4] = ["_M_t", "_M_impl", "_M_h", "_M_base"];
+        const WRAPPERS: [&str; 10] =
+            ["_M_t", "_M_impl", "_M_h", "_M_base", "_M_head_impl", "_M_ptr", "buf", "inner", "ptr", "pointer"];
         if self.0.starts_with("._vptr") {
             return f.write_str(" (virtual table)");
         }
@@ -85,12 +95,17 @@ impl Display for Inside<'_> {
 }
 
 /// An offset, unless it is 0.
-struct Plus(u64);
+pub(super) struct Plus(pub(super) u64);
 
 impl Display for Plus {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.0 > 0 { write!(f, "+{}", self.0) } else { Ok(()) }
     }
+}
+
+/// Which of several, to stand behind the name of all of them: ` (third)`. The first needs no number.
+pub fn which_of(n: u64) -> String {
+    Which(n).to_string()
 }
 
 /// Which of several, behind the name of all of them; the first needs no number.
@@ -167,8 +182,7 @@ fn place_in(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{LocId, LockId, ThreadId};
-    use crate::names::ObjectClass;
+    use crate::ids::{LockId, ThreadId};
 
     #[test]
     fn every_object_has_its_text() {

@@ -11,12 +11,13 @@ use crate::failure::Failure;
 use crate::figures::counted;
 use crate::reports::{self, Filters};
 use crate::runs::Home;
+use crate::searches::Search;
 use crate::terminal;
-use portent_explore::{Exploration, Options, Properties, Stop};
+use portent_explore::{Exploration, Extent, Options, Properties, Stop};
 use portent_native::record::NativeProgram;
 use portent_native::run::examine::{self, Build, Nature};
 use portent_native::run::launch::Invocation;
-use portent_report::{Report, Settings};
+use portent_report::{Report, RunStats, Settings, run_stats};
 use std::time::{Duration, Instant};
 
 /// Checks the program, and says by the exit status what came out.
@@ -26,11 +27,13 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         reports::writable(path)?;
     }
     let started = Instant::now();
-    let options = options(args)?;
+    let mut options = options(args)?;
     let mut program = program(args)?;
     let tree = Tree::new()?;
     program.invocation.processes = Some(tree.path().to_owned());
     let build = Build::of(&program.invocation.program);
+    let search = Search::of(&program);
+    options.resume = search.earlier(args)?;
     let home = match &args.output {
         Some(path) => Home::named(path),
         None => Home::next(&program.invocation.program)?,
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let mut report = Report::new(settings);
     let mut explorations = Vec::new();
     if program.nature == Nature::Instrumented {
-        explorations.push(itself(&program, &options, &home, &mut report)?);
+        explorations.push(itself(&program, &options, &home, &search, &mut report)?);
     } else {
         tree.drive(&program, Duration::from_secs_f64(args.timeout) * tree::RUNS_OF_A_DRIVER)?;
     }
@@ -59,12 +62,25 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         terminal::message("note", &format!("runs took longer than they have to, each was started: {why}"));
     }
     filters.apply(&mut report);
+    report.stats = args.stats.then(|| RunStats {
+        strategy: args.strategy.name(),
+        seed: args.seed,
+        phases: exploring::phases(&explorations),
+        behaviours: explorations.iter().map(|one| one.reached.behaviours.len() as u64).sum(),
+        reads_from: explorations.iter().map(|one| one.reached.reads_from.len() as u64).sum(),
+    });
     report.seconds = Some(started.elapsed().as_secs_f64());
     args.report.write(&report)?;
+    if args.stats && !args.report.takes_standard_output() {
+        terminal::print(&run_stats::table(&report))?;
+    }
     let not_replayed: usize = explorations.iter().map(|one| one.not_replayed).sum();
     if not_replayed > 0 {
-        let interrupted = explorations.iter().any(|one| matches!(one.stopped, Some(Stop::Interrupted)));
-        let (why, advice) = if interrupted { ("interrupted", "") } else { ("out of time", "; --budget gives it more") };
+        let (why, advice) = match explorations.iter().find_map(|one| one.stopped) {
+            Some(Stop::Interrupted) => ("interrupted", ""),
+            Some(Stop::OutOfRuns) => ("the runs are used up", "; --runs gives it more"),
+            Some(Stop::OutOfTime) | None => ("out of time", "; --budget gives it more"),
+        };
         let text = format!("{why}: {} not replayed{advice}", counted(not_replayed as u64, "finding"));
         terminal::message("warning", &text);
     }
@@ -77,9 +93,11 @@ fn itself(
     program: &NativeProgram,
     options: &Options,
     home: &Home,
+    search: &Search,
     report: &mut Report,
 ) -> Result<Exploration, Failure> {
-    let target = exploring::Target { path: home.trace(), shown: home.shown(), process: None, once: false };
+    let (path, shown) = (home.trace(), home.shown());
+    let target = exploring::Target { path, shown, search: Some(search), process: None, once: false };
     let (exploration, warnings) = exploring::explore(program, options, &target, report)?;
     home.publish();
     report.scope = warnings;
@@ -101,12 +119,26 @@ fn options_within(args: &CheckArgs, budget: Option<Duration>) -> Result<Options,
         models: args.model.map_or(Options::MODELS.to_vec(), |name| vec![name.model()]),
         width: args.search.width,
         functions: Box::new(move || chosen.functions()),
-        runs: args.runs.get(),
+        recordings: args.recordings.get(),
+        strategy: args.strategy.strategy(),
+        extent: match args.runs {
+            _ if args.exhaustive => Extent::Everything,
+            Some(runs) => Extent::Runs(runs.get()),
+            // Who says how long it may take wants it to.
+            None if args.resume || args.search.budget.is_some() => Extent::WithinTime,
+            None => Extent::Worthwhile,
+        },
+        seed: args.seed,
+        count_reached: args.stats,
+        resume: None,
         rounds: args.rounds.get(),
         times: args.times,
         neighbours: args.tries,
         quick_observations: args.search.kind.is_empty(),
-        budget: search.budget.unwrap_or(Options::BUDGET),
+        budget: match search.budget {
+            None if args.exhaustive => Duration::MAX,
+            given => given.unwrap_or(Options::BUDGET),
+        },
         timeout: Duration::from_secs_f64(args.timeout),
         search,
     })

@@ -4,18 +4,20 @@
 //! Which programs are explored, and what comes of the report, is for the commands: `check` and `demo`.
 
 use crate::failure::Failure;
+use crate::figures::counted;
 use crate::interrupt::{self, INTERRUPTED};
 use crate::reports;
+use crate::searches::Search;
 use crate::terminal::{self, Bar, Unit};
 use portent_explore::{
-    Answer, Behaviours, Error, Event, Examined, Exploration, Observer, Options, Program, Run, RunId,
+    Answer, Error, Event, Examined, Exploration, Observer, Options, Phase, Program, Run, RunId, SavedSearch,
 };
 use portent_native::record::not_covered;
 use portent_order::Model;
 use portent_predict::BugKind;
 use portent_report::{Explored, Extras, Report, Settings, json};
 use portent_trace::{Progress, TraceError};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Where the runs of a program are left, and how its findings are told.
@@ -24,6 +26,8 @@ pub(crate) struct Target<'a> {
     pub(crate) path: &'a Path,
     /// What a command names to replay a finding: for each run its own file if nothing is said here.
     pub(crate) shown: Option<&'a Path>,
+    /// How its search for all behaviours is left beside the recorded run, if it is.
+    pub(crate) search: Option<&'a Search>,
     /// Which of the report's processes it is, where there are several.
     pub(crate) process: Option<usize>,
     /// It cannot be run again: no command replays its findings.
@@ -38,7 +42,7 @@ pub(crate) fn check(
     settings: Settings,
 ) -> Result<(Report, Exploration), Failure> {
     let mut report = Report::new(Settings { kinds: options.search.kinds.clone(), ..settings });
-    let target = Target { path, shown: None, process: None, once: false };
+    let target = Target { path, shown: None, search: None, process: None, once: false };
     let (exploration, warnings) = explore(program, options, &target, &mut report)?;
     report.scope = warnings;
     report.explored = Some(explored(&exploration));
@@ -52,12 +56,20 @@ pub(crate) fn explored(exploration: &Exploration) -> Explored {
         None => Explored { runs, ..Explored::default() },
         Some(behaviours) => {
             let complete = behaviours.are_all();
-            let assumed = Behaviours::ASSUMPTIONS.map(str::to_owned).to_vec();
-            let assumptions = if complete { assumed } else { Vec::new() };
+            let assumptions = if complete { behaviours.assumptions() } else { Vec::new() };
             let unproven = behaviours.unproven.clone();
             Explored { runs, behaviours: behaviours.seen, complete, left: behaviours.left, assumptions, unproven }
         }
     }
+}
+
+/// What the runs of all explorations were made for, and how many there were.
+pub(crate) fn phases(explorations: &[Exploration]) -> Vec<(&'static str, u64)> {
+    let mut phases: BTreeMap<Phase, u64> = BTreeMap::new();
+    for (phase, runs) in explorations.iter().flat_map(|one| &one.phases) {
+        *phases.entry(*phase).or_default() += runs;
+    }
+    phases.into_iter().map(|(phase, runs)| (phase.name(), runs)).collect()
 }
 
 /// Explores a program and adds what comes out to a report; what could not be recorded as it should be is returned as well.
@@ -96,7 +108,11 @@ fn save_findings<'a>(
 ) -> Result<(), Error> {
     let mut report = Report::new(Settings { kinds: kinds.to_vec(), ..Settings::default() });
     for examined in examined {
-        add(&mut report, examined.clone(), &Target { path, shown: Some(path), process: None, once: false });
+        add(
+            &mut report,
+            examined.clone(),
+            &Target { path, shown: Some(path), search: None, process: None, once: false },
+        );
     }
     let text = json::document(&report).map_err(|error| TraceError::whole(std::io::Error::from(error)))?;
     let path = reports::findings_beside(path);
@@ -170,6 +186,13 @@ fn predicting(round: u32, model: Model) -> String {
     }
 }
 
+/// How far a search is.
+fn searching(runs: u64, behaviours: u64, left: u64, failures: u64) -> String {
+    let failures = if failures == 0 { "no failure".to_owned() } else { counted(failures, "failure") };
+    let left = counted(left, "alternative");
+    format!("exploring: {}, {}, {left} left, {failures}", counted(runs, "run"), counted(behaviours, "behaviour"))
+}
+
 impl Observer for Screen<'_> {
     fn see(&mut self, event: Event<'_>) {
         match event {
@@ -201,10 +224,14 @@ impl Observer for Screen<'_> {
             Event::Trying { done, total, .. } => {
                 self.progress(|| "trying other schedules".into(), Unit::Runs, done, total);
             }
+            Event::Searching { runs, behaviours, left, failures } => {
+                let bar = self.bar.get_or_insert_with(|| Bar::new("exploring", Unit::Behaviours));
+                bar.tell(|| searching(runs, behaviours, left, failures));
+            }
             Event::Settling { done, total } if done < total => {
                 self.progress(|| "shortening schedules".into(), Unit::Findings, done, total);
             }
-            Event::Replayed { .. } | Event::Tried { .. } | Event::Settling { .. } => self.bar = None,
+            Event::Replayed { .. } | Event::Tried { .. } | Event::Searched | Event::Settling { .. } => self.bar = None,
             _ => {}
         }
     }
@@ -213,5 +240,9 @@ impl Observer for Screen<'_> {
         let path = path_of(self.target.path, examined.run);
         run.save(&path)?;
         save_findings(&path, self.kinds, [examined])
+    }
+
+    fn keep_search(&mut self, search: &SavedSearch) -> Result<(), Error> {
+        self.target.search.map_or(Ok(()), |searches| searches.save(self.target.path, search))
     }
 }

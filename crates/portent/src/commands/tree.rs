@@ -23,7 +23,7 @@ use portent_native::run::output::Streams;
 use portent_report::{Explored, Process, Report, TraceSize};
 use portent_trace::{ObjectClass, TraceError};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -113,6 +113,7 @@ impl Checking<'_> {
         } else if !subjects.is_empty() {
             self.begin_with_itself(report);
         }
+        scope.extend(without_instrumentation(&family::without_runtime(self.tree.path(), &members)));
         report.scope.append(&mut scope);
         let mut explorations = Vec::new();
         let total = (self.options)(None)?.budget;
@@ -212,6 +213,7 @@ impl Checking<'_> {
         }
         let path = self.home.trace_of(number, &subject.member.file_name())?;
         let target = Target {
+            search: None,
             path: &path,
             shown: self.home.shown_of_processes(),
             process: Some(report.processes.len()),
@@ -232,8 +234,14 @@ impl Checking<'_> {
             }
             Err(why) => {
                 process.scope.push(format!("only what it did when {} ran is examined, not replayed: {why}", self.name));
-                let options =
-                    Options { runs: 1, rounds: 1, times: 0, neighbours: 0, models: vec![options.models[0]], ..options };
+                let options = Options {
+                    recordings: 1,
+                    rounds: 1,
+                    times: 0,
+                    neighbours: 0,
+                    models: vec![options.models[0]],
+                    ..options
+                };
                 let only = OnlyOnce(Mutex::new(Some(seen)));
                 exploring::explore(&only, &options, &Target { once: true, ..target }, report)?
             }
@@ -257,6 +265,31 @@ impl Checking<'_> {
         let ended = family::was_ended(self.tree.path(), subject.member.id.0);
         ended.then(|| "it still ran when that had ended, as daemons do, and was ended then".to_owned())
     }
+}
+
+/// What is to be said of processes of these programs, which nobody could look into.
+fn without_instrumentation(programs: &[PathBuf]) -> Option<String> {
+    /// As many as a sentence bears.
+    const NAMED: usize = 6;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for program in programs {
+        let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
+        *counts.entry(name.trim_end_matches(" (deleted)").to_owned()).or_default() += 1;
+    }
+    let word = |(name, &times): (&String, &usize)| if times == 1 { name.clone() } else { format!("{name} ({times})") };
+    let mut words: Vec<String> = counts.iter().take(NAMED).map(word).collect();
+    if counts.len() > NAMED {
+        words.push(format!("{} more", counts.len() - NAMED));
+    }
+    let (what, have) = match programs.len() {
+        0 => return None,
+        1 => ("1 process".to_owned(), "has"),
+        several => (format!("{} processes", count(several as u64)), "have"),
+    };
+    Some(format!(
+        "at least {what} that it started {have} no instrumentation, and nothing of that is seen: {}",
+        words.join(", ")
+    ))
 }
 
 /// How much of what all processes can do was run.

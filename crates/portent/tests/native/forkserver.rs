@@ -265,6 +265,15 @@ fn a_program_that_asks_for_its_terminal_sees_the_same_in_every_run() {
 }
 
 #[test]
+fn a_program_that_asks_for_its_cores_is_told_all_of_them_although_it_stays_on_one() {
+    if left_out("fork server, cores") {
+        return;
+    }
+    // Run by hand, it is told what the recorded run is told; copies are compared with that.
+    assert_eq!(BadLuck::new().server("cores"), Ok(3));
+}
+
+#[test]
 fn a_program_that_is_built_anew_while_it_is_checked_is_started_and_that_is_said() {
     if left_out("fork server, a program that is built anew") {
         return;

@@ -15,6 +15,8 @@ mod names;
 mod order;
 mod output;
 mod scope;
+mod searching;
+mod shapes;
 mod stacks;
 mod survives;
 mod trees;

@@ -79,6 +79,21 @@ fn a_script_that_runs_three_tests_is_reported_test_by_test() {
 }
 
 #[test]
+fn processes_without_instrumentation_are_counted_and_named() {
+    if left_out("processes without instrumentation") {
+        return;
+    }
+    let scratch = with("cases");
+    let finished =
+        portent(&scratch, &["check", "--", "sh", "-c", "sleep 0.3 & sleep 0.3 & ./cases --filter=locked; wait"]);
+    let told = "at least 2 processes that it started have no instrumentation, and nothing of that is seen: ";
+    let named = finished.out().lines().any(|line| line.split(told).nth(1).is_some_and(|names| names.contains(" (2)")));
+    assert!(finished.code() == Some(0) && named, "{}", finished.describe());
+    let alone = portent(&scratch, &["check", "--", "./cases", "--filter=locked"]);
+    assert!(!alone.out().contains("no instrumentation"), "{}", alone.describe());
+}
+
+#[test]
 fn make_check_is_reported_test_by_test() {
     if left_out("make check") {
         return;

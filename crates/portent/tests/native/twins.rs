@@ -2,8 +2,8 @@
 //! and nothing is held against the fixed one. All that is wrong comes as one table; `cargo test -p portent --test native twins
 //! -- --nocapture` prints the whole table, with the seconds that each check took.
 //!
-//! Only the exit status, the first finding, the length of the report and the names in it are looked at: how findings are
-//! worded, explained and replayed is for other tests.
+//! Only the exit status, the first finding, the length of the report and the names in it are looked at, these in every
+//! format: how findings are worded, explained and replayed is for other tests.
 
 use crate::{PORTENT, build, left_out};
 use portent_testing::command::{Finished, LIMIT, NOTHING, run, there_is};
@@ -66,7 +66,7 @@ fn check(twin: &Twin, side: Side) -> Row {
     };
     let scratch = Scratch::new();
     let mut command = PORTENT.command();
-    command.args(["check", "--json", "found.json"]).args(&twin.options).arg("--");
+    command.arg("check").args(FORMATS.iter().flat_map(|(option, file)| [option, file])).args(&twin.options).arg("--");
     command.arg(&built.binary).args(&twin.arguments);
     let start = Instant::now();
     let finished = run(&mut command, scratch.directory(), NOTHING, PATIENCE);
@@ -87,9 +87,7 @@ fn check(twin: &Twin, side: Side) -> Row {
     let mut got = describe_got(&finished, json.as_ref());
     let mut complaints: Vec<String> = verdict.err().into_iter().collect();
     complaints.extend(json.as_ref().and_then(|json| strange_names(json, &twin.file(side)).err()));
-    if finished.told().contains(RUNTIME) {
-        complaints.push("the report names the runtime".into());
-    }
+    complaints.extend(strange_words(&finished.told(), &scratch, &twin.file(side)).err());
     let lines = finished.told().lines().count();
     if lines > MOST_LINES {
         complaints.push(format!("{lines} lines are too long a report"));
@@ -172,6 +170,76 @@ fn strange_names(json: &Value, file: &str) -> Verdict {
         }
     }
     if strange.is_empty() { Ok(()) } else { Err(strange.join(", ")) }
+}
+
+/// Every format of a report, and the file that it goes to.
+const FORMATS: [(&str, &str); 4] =
+    [("--json", "found.json"), ("--sarif", "found.sarif"), ("--html", "found.html"), ("--junit", "found.xml")];
+
+/// What stands in no format of any report: addresses, the runtime, symbols, places on stacks, libraries' own members and files.
+const STRANGE: [&str; 8] = ["0x", RUNTIME, "stack(", "heap(", "_ZN", "_M_", "__gthread", "/usr/include"];
+
+/// Whether nothing in any format is strange to who wrote the program, and each sends its reader to the program's own source.
+fn strange_words(told: &str, scratch: &Scratch, file: &str) -> Verdict {
+    let read = |name: &str| std::fs::read_to_string(scratch.path(name)).map_err(|error| format!("{name}: {error}"));
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| error.to_string());
+    let (junit, html) = (read("found.xml")?, read("found.html")?);
+    let data = html.split_once("id=\"data\"").and_then(|(_, rest)| rest.split_once('>')).unwrap_or_default().1;
+    let data = parsed(data.split_once("</script>").unwrap_or_default().0)?;
+    let (json, sarif) = (parsed(&read("found.json")?)?, parsed(&read("found.sarif")?)?);
+    let mut strange = Vec::new();
+    for (format, document) in [("JSON", &json), ("SARIF", &sarif), ("HTML", &data)] {
+        texts(document, &mut |text| {
+            strange.extend(strange_in(text).map(|sign| format!("{format} says {sign}: {text}")))
+        });
+    }
+    for (format, text) in [("text", told), ("JUnit", &*junit)] {
+        strange.extend(text.lines().filter_map(|line| Some(format!("{format} says {}: {line}", strange_in(line)?))));
+    }
+    for result in sarif["runs"][0]["results"].as_array().into_iter().flatten() {
+        let at = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+        if !at.as_str().is_some_and(|uri| uri.ends_with(file)) {
+            strange.push(format!("SARIF sends its reader to {at}"));
+        }
+    }
+    let cases = junit.split(" file=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    strange.extend(cases.filter(|at| !at.ends_with(file)).map(|at| format!("JUnit sends its reader to {at}")));
+    strange.truncate(3);
+    if strange.is_empty() { Ok(()) } else { Err(strange.join("; ")) }
+}
+
+fn strange_in(text: &str) -> Option<&'static str> {
+    // What a library itself says when it throws.
+    let text = text.replace("_M_range_check", "");
+    STRANGE.into_iter().find(|sign| text.contains(sign))
+}
+
+/// Every text that a reader is told, but for the frames of libraries, which stacks keep for who looks there, what the program
+/// printed, and pieces of source.
+fn texts(document: &Value, tell: &mut impl FnMut(&str)) {
+    match document {
+        Value::String(text) => tell(text),
+        Value::Array(all) => all.iter().for_each(|one| texts(one, tell)),
+        Value::Object(members) => {
+            let told = |name: &str| !["stacks", "stderr", "files", "places", "rules"].contains(&name);
+            members.iter().filter(|(name, _)| told(name)).for_each(|(_, one)| texts(one, tell));
+            // Places of findings are told; those of all events of a page are a table.
+            let places = members.get("places").and_then(Value::as_array).into_iter().flatten();
+            places.filter(|place| place.is_object()).for_each(|place| texts(place, tell));
+            frames(members.get("stacks"), tell);
+        }
+        _ => {}
+    }
+}
+
+/// The functions of stacks, of which addresses and the runtime's are still strange.
+fn frames(stacks: Option<&Value>, tell: &mut impl FnMut(&str)) {
+    let text = stacks.map(Value::to_string).unwrap_or_default();
+    for sign in ["0x", RUNTIME, "_ZN"] {
+        if let Some(at) = text.find(sign) {
+            tell(&text[at..].chars().take(60).collect::<String>());
+        }
+    }
 }
 
 /// Whether a name is none of the source: an address, a place on some stack, bytes of a module.

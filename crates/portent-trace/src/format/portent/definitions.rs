@@ -5,7 +5,7 @@
 //! name must be the number of names so far, so a lost chunk cannot shift names silently.
 
 use super::column::{self, Cursor, Fault};
-use super::described::{self, OBJECT_NAMES, OBJECTS, POINTEES, STACKS, WORDS};
+use super::described::{self, OBJECT_NAMES, OBJECTS, OWNERS, POINTEES, STACKS, WORDS};
 use super::frame::{MAX_PAYLOAD, Version};
 use crate::error::{Problem, TraceError};
 use crate::names::{ByteRange, NameTable, Names, ObjectClass};
@@ -129,6 +129,7 @@ pub(super) fn read(padded: &[u8], names: &mut Names, version: Version) -> Result
             (OBJECTS, Version::Two) => described::read_objects(&mut cursor, names)?,
             (OBJECT_NAMES, Version::Two) => described::read_names(&mut cursor, names)?,
             (POINTEES, Version::Two) => described::read_pointees(&mut cursor, names)?,
+            (OWNERS, Version::Two) => described::read_owners(&mut cursor, names)?,
             (STACKS, Version::Two) => described::read_stacks(&mut cursor, names)?,
             (code, _) => match ObjectClass::from_code(code) {
                 Some(class) => read_names(&mut cursor, Table::Class(class), names)?,

@@ -9,7 +9,7 @@ use super::definitions::BadDefinitions;
 use crate::error::TraceError;
 use crate::ids::{LocId, StackId};
 use crate::names::{Names, ObjectClass};
-use crate::objects::{Apart, ApartBy, PackedName, PackedObject, Pointee};
+use crate::objects::{Apart, ApartBy, PackedName, PackedObject, PackedOwner, Pointee, Through};
 use crate::stacks::Frame;
 
 /// Section of texts that objects are made of.
@@ -22,6 +22,8 @@ pub(super) const OBJECT_NAMES: u8 = 131;
 pub(super) const STACKS: u8 = 132;
 /// Section of what pointers pointed to.
 pub(super) const POINTEES: u8 = 133;
+/// Section of who owns allocated memory.
+pub(super) const OWNERS: u8 = 134;
 
 /// The most that one section holds.
 const SECTION: usize = 1 << 16;
@@ -33,6 +35,7 @@ pub(super) struct Written {
     names: [usize; ObjectClass::ALL.len()],
     stacks: usize,
     pointees: usize,
+    owners: usize,
 }
 
 impl Written {
@@ -41,6 +44,7 @@ impl Written {
         self.objects < names.objects().all().len()
             || self.stacks < names.stacks().len()
             || self.pointees < names.objects().pointees.all().len()
+            || self.owners < names.objects().owners.all().len()
             || ObjectClass::ALL
                 .iter()
                 .zip(self.names)
@@ -96,6 +100,16 @@ impl Written {
             put(&mut section, part, |pointee| (pointee.value >> 32) as u32);
             put(&mut section, part, |pointee| pointee.word);
             self.pointees += part.len();
+            emit(&section)?;
+        }
+        for part in objects.owners.all()[self.owners..].chunks(SECTION) {
+            let mut section = head(&[OWNERS], self.owners, part.len());
+            put(&mut section, part, |owner| owner.object);
+            put(&mut section, part, |owner| owner.owner);
+            put(&mut section, part, |owner| owner.behind);
+            put(&mut section, part, |owner| owner.through as u32);
+            put(&mut section, part, |owner| owner.several.into());
+            self.owners += part.len();
             emit(&section)?;
         }
         Ok(())
@@ -225,6 +239,23 @@ pub(super) fn read_pointees(cursor: &mut Cursor<'_>, names: &mut Names) -> Resul
     Ok(())
 }
 
+pub(super) fn read_owners(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<(), BadDefinitions> {
+    let first = names.objects().owners.all().len();
+    let count = count(cursor, first, u32::MAX as usize)?;
+    let [objects, owners, behind, through, several] = columns(cursor, count)?;
+    let (known, words) = (names.objects().all().len(), names.objects().words().len());
+    for i in 0..count {
+        let is_object = (1..=known).contains(&(objects[i] as usize));
+        let through = Through::from_code(through[i]).filter(|_| several[i] <= 1);
+        let (Some(through), true) = (through, is_object && (owners[i].max(behind[i]) as usize) < words) else {
+            return Err("memory has an owner in an unknown way, or one that is not defined".into());
+        };
+        let (object, owner, behind, several) = (objects[i], owners[i], behind[i], several[i] == 1);
+        names.objects_mut().owners.add(PackedOwner { object, owner, behind, through, several });
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,6 +315,19 @@ mod tests {
         assert_eq!(pointees([1, 5, 1 << 31, 0]), None);
         let said = "a pointer is a variable, or points to something, that is not defined";
         assert_eq!((pointees([2, 0, 0, 0]).as_deref(), pointees([0, 0, 0, 1]).as_deref()), (Some(said), Some(said)));
+    }
+
+    #[test]
+    fn only_owners_that_are_defined_are_let_in() {
+        let owners =
+            |columns: [u32; 5]| fault(Version::Two, &[OWNERS], 0, &columns.each_ref().map(std::slice::from_ref));
+        assert_eq!(owners([1, 0, 0, 3, 1]), None);
+        let said = Some("memory has an owner in an unknown way, or one that is not defined");
+        for wrong in
+            [[0, 0, 0, 0, 0], [2, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 0, 1, 0, 0], [1, 0, 0, 4, 0], [1, 0, 0, 0, 2]]
+        {
+            assert_eq!(owners(wrong).as_deref(), said, "{wrong:?}");
+        }
     }
 
     #[test]
