@@ -47,11 +47,13 @@ pub struct Divergence {
     pub contain_one_of: Vec<Vec<EventId>>,
     /// What other threads are next at, whatever its outcome would be.
     pub meanwhile: Vec<At>,
+    /// Threads, among those whose next operation is named here, that sleep on a condition, and whom no notify can have woken.
+    pub asleep: Vec<ThreadId>,
 }
 
 impl Divergence {
     /// Without anything that the cut must contain.
     pub fn new(at: At, outcome: Outcome) -> Self {
-        Divergence { at, outcome, contain_one_of: Vec::new(), meanwhile: Vec::new() }
+        Divergence { at, outcome, contain_one_of: Vec::new(), meanwhile: Vec::new(), asleep: Vec::new() }
     }
 }

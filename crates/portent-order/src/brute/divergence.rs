@@ -5,7 +5,7 @@ use super::search::Wanted;
 use crate::divergence::{At, Divergence, Outcome};
 use crate::goal::{Model, Schedule};
 use crate::read_rule::ReadRule;
-use portent_trace::{EventId, Op, ThreadId, Trace};
+use portent_trace::{CondId, EventId, Op, ThreadId, Trace};
 
 /// A reordering after which the operation is next and can have the outcome, or `None` if there is none. In a model that lets
 /// kept reads see something else, there is none.
@@ -60,7 +60,14 @@ impl Oracle<'_> {
         };
         let there = next(&question.at) && question.meanwhile.iter().all(next);
         let contains = |events: &Vec<EventId>| events.iter().any(|&event| self.done(state, event));
-        there && question.contain_one_of.iter().all(contains) && self.can_have(state, thread, op, question.outcome)
+        let asleep = |thread: &ThreadId| {
+            let slept = self.lasts(state, *thread);
+            slept.is_some_and(|(condition, sleep)| !self.sleeps(state, condition, sleep, false))
+        };
+        there
+            && question.asleep.iter().all(asleep)
+            && question.contain_one_of.iter().all(contains)
+            && self.can_have(state, thread, op, question.outcome)
     }
 
     fn can_have(&self, state: &State, thread: ThreadId, op: Op, outcome: Outcome) -> bool {
@@ -80,14 +87,20 @@ impl Oracle<'_> {
             (Outcome::Goes, Op::Wait(semaphore) | Op::Empty(semaphore)) => self.count(state, semaphore) > 0,
             (Outcome::Fails, Op::Wait(semaphore) | Op::Empty(semaphore)) => self.count(state, semaphore) == 0,
             (Outcome::Goes | Outcome::Fails, Op::Wake(condition)) => {
-                let done = &self.program[thread.index()][..state.position[thread.index()]];
-                let slept = done.iter().rfind(|&&event| matches!(self.trace.op(event), Op::Sleep(_) | Op::Wake(_)));
-                let Some(sleep) = slept.filter(|&&event| self.trace.op(event) == Op::Sleep(condition)) else {
-                    return false;
-                };
-                self.sleeps(state, condition, *sleep, outcome == Outcome::Fails)
+                let slept = self.lasts(state, thread).filter(|(on, _)| *on == condition);
+                slept.is_some_and(|(_, sleep)| self.sleeps(state, condition, sleep, outcome == Outcome::Fails))
             }
             _ => false,
+        }
+    }
+
+    /// The sleep that a thread has not come back from.
+    fn lasts(&self, state: &State, thread: ThreadId) -> Option<(CondId, EventId)> {
+        let done = &self.program[thread.index()][..state.position[thread.index()]];
+        let last = done.iter().rfind(|&&event| matches!(self.trace.op(event), Op::Sleep(_) | Op::Wake(_)))?;
+        match self.trace.op(*last) {
+            Op::Sleep(condition) => Some((condition, *last)),
+            _ => None,
         }
     }
 }

@@ -43,6 +43,11 @@ impl Replay<'_, '_> {
             };
             ensure(one_of.iter().any(happened), "of some events that the cut must contain, it contains none")?;
         }
+        for thread in &question.asleep {
+            let slept = self.slept[thread.index()];
+            let woken = |sleep| self.asleep.iter().any(|asleep| asleep.can_be_woken(sleep));
+            ensure(slept.is_some_and(|sleep| !woken(sleep)), "another thread does not sleep, or may be woken")?;
+        }
         match question.outcome {
             Outcome::Sees(value) => {
                 let x = op.variable().filter(|_| op.reads()).ok_or("the operation does not read")?;

@@ -62,6 +62,15 @@ fn targets(w: &Window<'_>, question: &Divergence) -> Option<Vec<Target>> {
             _ => base.one_of.push(nodes),
         }
     }
+    for thread in &question.asleep {
+        // The last sleep before where it stops.
+        let chain = Chain::new(thread.index());
+        let is_before = |sleep: Option<Node>| sleep.is_none_or(|sleep| w.place[sleep] < base.stop[chain]);
+        let last = w.waits.entries().rfind(|(_, wait)| wait.chain == chain && is_before(wait.sleep));
+        let lasts = last.filter(|(_, wait)| wait.wake.is_none_or(|wake| w.place[wake] >= base.stop[chain]));
+        let Some((wait, _)) = lasts else { return Some(Vec::new()) };
+        base.finds.push(Finds::Unwoken(wait));
+    }
     match (question.outcome, op) {
         (Outcome::Any, _) => Some(vec![base]),
         (Outcome::Sees(value), Op::Read(x, _) | Op::Update(x, _)) => {
@@ -94,7 +103,7 @@ fn targets(w: &Window<'_>, question: &Divergence) -> Option<Vec<Target>> {
             let need = if question.outcome == Outcome::Goes { Need::AboveZero } else { Need::Zero };
             let initial = || i64::try_from(w.trace.initial_count(global)).unwrap_or(i64::MAX);
             match w.semaphore_of.get(&global) {
-                Some(&semaphore) => base.finds = Some(Finds::Count(chain, base.stop[chain], semaphore, need)),
+                Some(&semaphore) => base.finds.push(Finds::Count(chain, base.stop[chain], semaphore, need)),
                 None if !need.is_met(initial()) => return Some(Vec::new()),
                 None => {}
             }
@@ -110,7 +119,7 @@ fn targets(w: &Window<'_>, question: &Divergence) -> Option<Vec<Target>> {
                 }
             };
             let Some((wait, _)) = wait else { return Some(Vec::new()) };
-            base.finds = Some(match question.outcome {
+            base.finds.push(match question.outcome {
                 Outcome::Goes => Finds::Woken(wait),
                 _ => Finds::Asleep(wait),
             });

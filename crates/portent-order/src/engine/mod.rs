@@ -187,7 +187,7 @@ impl<'v, 't> Engine<'v, 't> {
                 w.last_writes(x, &target.cut).all(|d| last.node().is_some_and(|last| d <= last))
             });
         if target.lost.is_some()
-            || target.finds.is_some()
+            || !target.finds.is_empty()
             || !as_observed
             || !target.is_met_by(w, &target.cut)
             || !w.projects(&target.cut)
@@ -310,7 +310,7 @@ impl<'v, 't> Engine<'v, 't> {
             return None;
         }
         let reached = target.last.is_none_or(|(x, last)| self.simulator.last_write(x) == last)
-            && target.finds.is_none_or(|finds| self.simulator.finds(w, finds));
+            && target.finds.iter().all(|&finds| self.simulator.finds(w, finds));
         reached.then(|| Settled::Order { floor, order: self.simulator.order().to_vec() })
     }
 

@@ -312,7 +312,7 @@ impl<'w, 't> Search<'w, 't> {
         }
         assumptions.extend(target.one_of.iter().map(|events| self.is_contained(events)));
         assumptions.extend(target.free.map(|free| self.is_free(free)));
-        if let Some(finds) = target.finds {
+        for &finds in &target.finds {
             let lit = self.finds.get(&finds).copied().unwrap_or_else(|| self.fresh());
             self.finds.insert(finds, lit);
             assumptions.push(lit);
@@ -442,9 +442,10 @@ impl<'w, 't> Search<'w, 't> {
                 refined = true;
             }
         }
-        if let Some(finds) = target.finds
-            && !self.theory.simulator().finds(self.w, finds)
-        {
+        for &finds in &target.finds {
+            if self.theory.simulator().finds(self.w, finds) {
+                continue;
+            }
             let orders = self.theory.simulator().to_find(self.w, finds, z);
             if self.made.insert(Made::Finds(finds, orders.clone())) {
                 let goal = self.finds[&finds];

@@ -206,6 +206,7 @@ impl Simulator {
             Finds::Count(_, _, semaphore, need) => self.has_count(semaphore, need),
             Finds::Woken(wait) => self.asleep.can_wake(w, wait),
             Finds::Asleep(wait) => self.asleep.can_leave(w, wait),
+            Finds::Unwoken(wait) => !self.asleep.can_wake(w, wait),
         }
     }
     /// Orders of which one must hold for it to find that, where it does not.
@@ -216,6 +217,7 @@ impl Simulator {
             }
             Finds::Woken(wait) => self.why_not_woken(w, wait, z),
             Finds::Asleep(wait) => self.why_not_asleep(w, wait, z),
+            Finds::Unwoken(wait) => self.why_awake(w, wait, z),
         }
     }
     /// Whether the count of a semaphore lets a node happen.

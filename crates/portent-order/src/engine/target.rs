@@ -51,7 +51,7 @@ pub(crate) struct Target {
     /// A lock that a chain must be able to take after the set.
     pub free: Option<Free>,
     /// What else a chain must find after the set.
-    pub finds: Option<Finds>,
+    pub finds: Vec<Finds>,
 }
 
 /// What a chain is to find after a set of events.
@@ -63,6 +63,8 @@ pub(crate) enum Finds {
     Woken(WaitId),
     /// That none need have.
     Asleep(WaitId),
+    /// That none can have.
+    Unwoken(WaitId),
 }
 
 impl Target {
@@ -79,7 +81,7 @@ impl Target {
             lost: None,
             one_of: Vec::new(),
             free: None,
-            finds: None,
+            finds: Vec::new(),
         }
     }
     /// Everything before `node` has happened, and it has not.

@@ -54,6 +54,7 @@ fn compare(tiny: &TinyTrace, model: Model, count: &mut Count) {
         questions.swap_remove(dice.below(questions.len()));
     }
     questions.extend((0..3).map(|_| pending(trace, &mut dice)));
+    let wakes: Vec<EventId> = trace.events().filter(|e| matches!(e.op, Op::Wake(_))).map(|e| e.id).collect();
     questions.retain(|q| trace.variables() > 0 || matches!(q.outcome, Outcome::Goes | Outcome::Fails));
     for mut question in questions {
         for lists in [0, 1 + dice.below(3)] {
@@ -61,6 +62,11 @@ fn compare(tiny: &TinyTrace, model: Model, count: &mut Count) {
             question.contain_one_of = (0..lists).map(|_| list()).collect();
             let more = if lists > 0 { dice.below(3) / 2 } else { 0 };
             question.meanwhile = (0..more).map(|_| At::Event(EventId::new(dice.below(trace.len())))).collect();
+            question.asleep.clear();
+            for &wake in wakes.iter().filter(|_| lists > 0 && dice.below(4) == 0) {
+                question.meanwhile.push(At::Event(wake));
+                question.asleep.push(trace.thread(wake));
+            }
             let truth = brute::diverges(trace, model, &question);
             let checked = |witness| checker.check_divergence(model, &question, &witness);
             let reached = truth.is_some();
