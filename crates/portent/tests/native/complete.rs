@@ -165,7 +165,7 @@ fn a_livelock_is_told_as_a_hang() {
     let text = "static atomic_int a, b; static void prepare(void) {}
 static void *one(void *arg) { while (!atomic_load(&a)) ; atomic_store(&b, 1); return arg; }
 static void *two(void *arg) { while (!atomic_load(&b)) ; atomic_store(&a, 1); return arg; }";
-    let scratch = Scratch::with("program.c", &two_threads(text));
+    let scratch = Scratch::with("program.c", two_threads(text));
     let build =
         run(PORTENT.command().args(["cc", "-g", "program.c", "-o", "program"]), scratch.directory(), NOTHING, LIMIT);
     assert!(build.exited_with(0), "{}", build.describe());
