@@ -25,8 +25,8 @@ mod schedule;
 
 pub use error::Error;
 pub use explore::{
-    Answer, Behaviours, Event, Examined, Exploration, Extent, Observer, Options, Phase, Replayed, RunId, SavedSearch,
-    Stop, Strategy, explore,
+    Answer, Behaviours, Event, Examined, Exploration, Extent, Observer, Options, Phase, Reached, Replayed, RunId,
+    SavedSearch, Stop, Strategy, explore,
 };
 pub use failure::Failed;
 pub use outcome::{

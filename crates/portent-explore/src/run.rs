@@ -9,7 +9,7 @@ use portent_trace::{
     StackColumn, StackFrame, Trace, TraceError, is_user_place, told_function, user_frame, without_address,
 };
 use rustc_hash::FxBuildHasher;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::path::Path;
 
@@ -113,6 +113,34 @@ impl Run {
             }
         }
         found
+    }
+
+    /// What all threads do and read, as one hash, and which threads read where what which others wrote where: to count what runs
+    /// reach.
+    pub(crate) fn reached(&self) -> (u64, HashSet<u64>) {
+        let mut places: HashMap<LocId, u64> = HashMap::new();
+        let mut threads: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut writers: HashMap<u32, (u32, u64)> = HashMap::new();
+        let mut pairs = HashSet::new();
+        for (number, event) in self.events.iter().enumerate() {
+            let at = self.names.innermost(event.loc, self.stacks.get(number));
+            let at = *places.entry(at).or_insert_with(|| FxBuildHasher.hash_one(self.names.location(at).to_string()));
+            let reads =
+                event.op.is_access() && !matches!(event.op, InputOp::Write(_) | InputOp::Free | InputOp::Destroy);
+            let thread = event.thread.index() as u32;
+            let saw = writers.get(&event.object).copied().filter(|_| reads);
+            if reads {
+                pairs.insert(FxBuildHasher.hash_one((thread, at, saw)));
+            }
+            if event.op.is_access() && !matches!(event.op, InputOp::Read(_)) {
+                writers.insert(event.object, (thread, at));
+            }
+            // Addresses differ where nothing else does.
+            let value = event.value.filter(|value| reads && value.unsigned_abs() < 1 << 24);
+            let past = threads.entry(thread).or_default();
+            *past = FxBuildHasher.hash_one((*past, event.op, at, saw, value));
+        }
+        (FxBuildHasher.hash_one(threads), pairs)
     }
 
     /// An event in words, as far as a reader of a report needs it.

@@ -55,6 +55,10 @@ pub struct RunStats {
     pub seed: u64,
     /// Each purpose in a few words, with its runs, in the order of a check.
     pub phases: Vec<(&'static str, u64)>,
+    /// Runs that differ in what some thread does or reads, or from where.
+    pub behaviours: u64,
+    /// Pairs of a thread at a place that read what a thread at a place wrote.
+    pub reads_from: u64,
 }
 
 /// How much of what a program can do was run.

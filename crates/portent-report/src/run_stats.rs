@@ -13,6 +13,10 @@ pub(crate) struct StatsJson<'a> {
     seed: u64,
     /// Runs by what they were made for.
     runs: BTreeMap<&'static str, u64>,
+    /// Runs that differ in what some thread does or reads, or from where.
+    behaviours: u64,
+    /// Pairs of a thread at a place that read what a thread at a place wrote.
+    reads_from: u64,
     /// How many runs it took until the first failure was seen; null if none was.
     first_failure: Option<u64>,
     failures: Vec<FirstJson<'a>>,
@@ -38,15 +42,16 @@ fn firsts(report: &Report) -> Vec<FirstJson<'_>> {
 }
 
 pub(crate) fn json(report: &Report) -> Option<StatsJson<'_>> {
-    let RunStats { strategy, seed, phases } = report.stats.as_ref()?;
+    let RunStats { strategy, seed, ref phases, behaviours, reads_from } = *report.stats.as_ref()?;
     let failures = firsts(report);
     let first_failure = failures.first().map(|first| first.first_run);
-    Some(StatsJson { strategy, seed: *seed, runs: phases.iter().copied().collect(), first_failure, failures })
+    let runs = phases.iter().copied().collect();
+    Some(StatsJson { strategy, seed, runs, behaviours, reads_from, first_failure, failures })
 }
 
 /// As a table; empty if it is not to be told.
 pub fn table(report: &Report) -> String {
-    let Some(RunStats { strategy, seed, phases }) = &report.stats else { return String::new() };
+    let Some(RunStats { strategy, seed, phases, behaviours, reads_from }) = &report.stats else { return String::new() };
     let failures = firsts(report);
     let row = |name: &str, value: &str| format!("{name:<28} {value:>14}\n");
     let mut text = row("strategy", strategy) + &row("seed", &seed.to_string());
@@ -54,6 +59,8 @@ pub fn table(report: &Report) -> String {
     for (name, runs) in phases {
         text += &row(&format!("  {name}"), &count(*runs));
     }
+    text += &row("runs that differ", &count(*behaviours));
+    text += &row("reads-from pairs", &count(*reads_from));
     let first = failures.first().map_or_else(|| "none seen".to_owned(), |first| count(first.first_run));
     text += &row("runs to the first failure", &first);
     for first in &failures {

@@ -60,6 +60,11 @@ pub fn stuck_cuts(
 ) -> Option<BTreeMap<Vec<usize>, Stuck>> {
     let mut points: Vec<Vec<Point>> =
         (0..run.trace.threads()).map(|thread| points(run, spins, ThreadId::new(thread))).collect();
+    leave_out_hopeless(run, &mut points);
+    if points.iter().any(Vec::is_empty) {
+        // Somebody can always go on.
+        return Some(BTreeMap::new());
+    }
     let combinations = points.iter().try_fold(1usize, |all, points| all.checked_mul(points.len().max(1)))?;
     if combinations > most {
         return None;
@@ -127,6 +132,48 @@ fn points(run: &Run, spins: &Spins, thread: ThreadId) -> Vec<Point> {
     points
 }
 
+/// Leaves out places at which a thread waits for what no place of any other can keep from it, until there are none: in most programs
+/// nobody waits with a lock in hand, and nothing is left to combine.
+fn leave_out_hopeless(run: &Run, points: &mut [Vec<Point>]) {
+    loop {
+        let hopeless = |(thread, at): &(usize, usize)| {
+            let others = |other: usize| points[other].iter().filter(move |_| other != *thread);
+            match points[*thread][*at].waits {
+                Waits::No | Waits::ForEver | Waits::Spin(_) => false,
+                Waits::Lock(lock, mode) => !(0..points.len()).flat_map(others).any(|point| point.keeps(lock, mode)),
+                Waits::Token => {
+                    let event = points[*thread][*at].event;
+                    let Some(Op::Receive(token)) = event.map(|event| run.trace.op(event)) else { return true };
+                    let unsent = |&send: &EventId| {
+                        points[run.trace.thread(send).index()].iter().any(|point| !point.is_behind(send))
+                    };
+                    !run.trace.senders(token).iter().any(unsent)
+                }
+            }
+        };
+        let all = points.iter().enumerate().flat_map(|(thread, points)| (0..points.len()).map(move |at| (thread, at)));
+        let found: Vec<(usize, usize)> = all.filter(hopeless).collect();
+        if found.is_empty() {
+            return;
+        }
+        for (thread, at) in found.into_iter().rev() {
+            points[thread].remove(at);
+        }
+    }
+}
+
+impl Point {
+    /// Whether whoever stays here keeps a lock from others.
+    fn keeps(&self, lock: LockId, mode: Mode) -> bool {
+        self.holds.iter().any(|&(held, how)| held == lock && how.conflicts_with(mode))
+    }
+
+    /// Whether whoever stays here has done something of its own.
+    fn is_behind(&self, event: EventId) -> bool {
+        self.event.is_none_or(|at| event < at)
+    }
+}
+
 /// Whether the thread can spin after so many operations, and what it then sees.
 fn spins_at(run: &Run, history: Option<&History>, spins: &Spins, steps: usize) -> Option<(Waits, Vec<(VarId, i64)>)> {
     let history = history?;
@@ -144,16 +191,13 @@ fn spins_at(run: &Run, history: Option<&History>, spins: &Spins, steps: usize) -
 fn is_stuck(run: &Run, state: &[&Point]) -> bool {
     let waits = |(thread, point): (usize, &&Point)| match point.waits {
         Waits::No | Waits::ForEver | Waits::Spin(_) => true,
-        Waits::Lock(lock, mode) => state.iter().enumerate().any(|(other, point)| {
-            other != thread && point.holds.iter().any(|&(held, how)| held == lock && how.conflicts_with(mode))
-        }),
+        Waits::Lock(lock, mode) => {
+            state.iter().enumerate().any(|(other, point)| other != thread && point.keeps(lock, mode))
+        }
         Waits::Token => {
             let Some(Op::Receive(token)) = point.event.map(|event| run.trace.op(event)) else { return false };
             // Sent if its thread is behind it.
-            !run.trace
-                .senders(token)
-                .iter()
-                .all(|&send| state[run.trace.thread(send).index()].event.is_none_or(|event| send < event))
+            !run.trace.senders(token).iter().all(|&send| state[run.trace.thread(send).index()].is_behind(send))
         }
     };
     state.iter().any(|point| point.waits != Waits::No) && state.iter().enumerate().all(waits) && agree(run, state)

@@ -44,6 +44,8 @@ const WITHOUT_PROOF: usize = 24;
 const SHARE: u32 = 24;
 /// and where there may be one, all but one part of so many: failures are run again afterwards.
 const RESERVE: u32 = 8;
+/// Where so many times as many alternatives are left as there were runs, there are more behaviours than anybody waits for.
+const OUT_OF_REACH: usize = 40;
 /// How often a search that goes on is kept.
 const KEPT_EVERY: Duration = Duration::from_secs(10);
 
@@ -86,7 +88,7 @@ impl Explorer<'_> {
         if self.tries == 0 || self.out_of_time() {
             return Ok(());
         }
-        let most = if self.options.extent == Extent::Worthwhile { MOST_EVENTS } else { MOST_EVENTS * WHERE_ASKED };
+        let most = if self.options.extent.goes_on_after_failures() { MOST_EVENTS * WHERE_ASKED } else { MOST_EVENTS };
         if first.run.events.len() > most {
             let why = format!("the recorded run has more than the {most} events that are searched through");
             self.exploration.behaviours = Some(Behaviours { unproven: vec![why], ..Behaviours::default() });
@@ -283,8 +285,11 @@ impl portent_search::Subject for Recorded<'_, '_> {
         let new = runs.saturating_sub(self.earlier.max(1));
         let few = if self.exact { 1 + self.explorer.options.neighbours * Options::TRIES } else { WITHOUT_PROOF };
         let enough = match self.explorer.options.extent {
-            Extent::Worthwhile if !provable || failures > 0 => new >= few || Instant::now() > self.share,
-            Extent::Worthwhile | Extent::Everything => false,
+            Extent::Worthwhile | Extent::WithinTime if !provable || failures > 0 => {
+                new >= few || Instant::now() > self.share
+            }
+            Extent::Worthwhile => new >= few && left > OUT_OF_REACH * runs,
+            Extent::WithinTime | Extent::Everything => false,
             Extent::Runs(_) => self.explorer.runs_left() == 0,
         };
         let interrupted = self.explorer.interrupt.load(Ordering::Relaxed);

@@ -8,7 +8,7 @@ use crate::run::Run;
 use portent_order::Model;
 use portent_predict::{Finding, Prediction};
 use portent_trace::Trace;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Which of all runs: those of round 1 are recorded, later ones are replays that did something new.
@@ -271,6 +271,8 @@ pub struct Exploration {
     pub runs: u64,
     /// What for.
     pub phases: BTreeMap<Phase, u64>,
+    /// What they reached, where that is counted.
+    pub reached: Reached,
     /// How many behaviours the program has, where that was looked for.
     pub behaviours: Option<Behaviours>,
     /// Findings that there was no time to replay.
@@ -279,6 +281,15 @@ pub struct Exploration {
     pub stopped: Option<Stop>,
     /// What went wrong inside the predictors, in words: bugs of Portent.
     pub errors: Vec<String>,
+}
+
+/// What runs reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Runs that differ in what some thread does or reads, or from where, as hashes.
+    pub behaviours: HashSet<u64>,
+    /// Pairs of a thread that read somewhere what another, or itself, wrote somewhere, as hashes.
+    pub reads_from: HashSet<u64>,
 }
 
 impl Exploration {

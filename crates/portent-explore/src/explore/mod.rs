@@ -27,7 +27,7 @@ mod settle;
 mod spinning;
 
 pub use behaviours::Behaviours;
-pub use event::{Answer, Event, Examined, Exploration, Observer, Phase, Replayed, RunId, Stop};
+pub use event::{Answer, Event, Examined, Exploration, Observer, Phase, Reached, Replayed, RunId, Stop};
 pub use saved::SavedSearch;
 
 use crate::error::Error;
@@ -66,6 +66,8 @@ pub struct Options {
     pub extent: Extent,
     /// What chance starts from.
     pub seed: u64,
+    /// Whether what runs reach is counted.
+    pub count_reached: bool,
     /// A search to go on with.
     pub resume: Option<SavedSearch>,
     /// Rounds, at most.
@@ -95,13 +97,22 @@ pub enum Strategy {
 /// How far the search for all behaviours goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
-    /// As far as it is worth it: for as long as it may end in a proof, and else for a few runs.
+    /// As far as it is worth it: for as long as a proof is in reach, and else for a few runs.
     #[default]
     Worthwhile,
+    /// For as long as it may end in a proof, however far that is, within the time.
+    WithinTime,
     /// At most so many runs of the program, those that make sure of failures apart.
     Runs(u64),
     /// To its end.
     Everything,
+}
+
+impl Extent {
+    /// Whether it was said how far to go, so that a failure does not end it.
+    fn goes_on_after_failures(self) -> bool {
+        matches!(self, Extent::Runs(_) | Extent::Everything)
+    }
 }
 
 impl Options {
@@ -151,6 +162,7 @@ impl Default for Options {
             strategy: Strategy::default(),
             extent: Extent::default(),
             seed: 0,
+            count_reached: false,
             resume: None,
             rounds: Self::ROUNDS,
             times: Self::TIMES,
@@ -418,7 +430,7 @@ impl Explorer<'_> {
     fn runs_left(&self) -> u64 {
         match self.options.extent {
             Extent::Runs(most) => most.saturating_sub(self.exploration.looked()),
-            Extent::Worthwhile | Extent::Everything => u64::MAX,
+            Extent::Worthwhile | Extent::WithinTime | Extent::Everything => u64::MAX,
         }
     }
 
@@ -444,13 +456,13 @@ impl Explorer<'_> {
         self.observer.keep(&subject.run, &examined)?;
         self.exploration.examined.push(examined);
         let mut made = 0;
-        while !self.out_of_time() && (self.failures() == 0 || self.options.extent != Extent::Worthwhile) {
+        while !self.out_of_time() && (self.failures() == 0 || self.options.extent.goes_on_after_failures()) {
             let number = AT_A_TIME.min(self.runs_left());
             let seed = |nth: u64| self.seed(1 + made + nth);
             let ways = (0..number).map(|nth| (Schedule::default(), policy, seed(nth))).collect();
             made += number;
             self.run_all(&subject, ways, Phase::ByChance, &mut |explorer, _| {
-                explorer.failures() == 0 || explorer.options.extent != Extent::Worthwhile
+                explorer.failures() == 0 || explorer.options.extent.goes_on_after_failures()
             })?;
         }
         Ok(())

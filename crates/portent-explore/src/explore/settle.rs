@@ -36,6 +36,11 @@ impl Explorer<'_> {
                 self.tries = 0;
             }
         }
+        if self.options.count_reached {
+            let (behaviour, reads_from) = run.reached();
+            self.exploration.reached.behaviours.insert(behaviour);
+            self.exploration.reached.reads_from.extend(reads_from);
+        }
         let failures = self.failures_of(run);
         if failures.is_empty() && self.passed.is_none() && !observed && self.has_failed_at_first() {
             self.passed = Some(run.clone());

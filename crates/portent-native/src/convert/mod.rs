@@ -41,7 +41,7 @@ pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::{Allocating, Meaning, Module, OwnLine, Symbols};
+use crate::symbols::{Allocating, Meaning, Module, OwnLine, SourcePlace, Symbols};
 use areas::Area;
 use benign::Benign;
 use context::EventContext;
@@ -413,7 +413,7 @@ impl Converter {
         let child = child.filter(|&child| (child as usize) < self.survey.threads.len());
         let block = match op {
             // What the program calls it, or the function that it begins in.
-            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.unwrap_or_default(),
+            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.clone().unwrap_or_default(),
             InputOp::Begin => std::mem::take(&mut self.block),
             _ => String::new(),
         };
@@ -493,15 +493,19 @@ impl Converter {
         // Code without instrumentation was called just behind where the thread was last seen.
         let position = self.positions.get(thread as usize).copied().filter(|&position| position != 0);
         let mut called = pc;
-        for own in std::iter::once(pc).chain(position).chain(callers) {
+        let mut calls = std::iter::once(pc).chain(position).chain(callers);
+        while let Some(own) = calls.next() {
             if let Some(site) = self.sites.allocation(own, &self.symbols, &mut self.memory) {
-                return (site, Allocating { pc, called, own });
+                let outer = calls.find(|&caller| caller != own).unwrap_or(own);
+                return (site, Allocating { pc, called, own, outer });
             }
             called = own;
         }
         let place = self.symbols.place(pc);
-        let line = OwnLine { text: place.text, function: place.function.unwrap_or_default(), source: place.source };
-        (self.memory.site(line), Allocating { pc, called: pc, own: pc })
+        let SourcePlace { text, function, source, .. } = &*place;
+        let function = function.clone().unwrap_or_default();
+        let line = OwnLine { text: text.clone(), function, source: source.clone() };
+        (self.memory.site(line), Allocating { pc, called: pc, own: pc, outer: pc })
     }
 
     /// Whose memory an address is now.
@@ -551,7 +555,7 @@ impl Converter {
         let name = self.survey.thread_name(thread as usize);
         let location = self.own_place(thread as u32, pc);
         // The function of a line that is somebody else's tells nothing.
-        let function = place.function.filter(|_| location == place.text);
+        let function = place.function.clone().filter(|_| location == place.text);
         Waiting { thread, name, pending, object, location, function, holders }
     }
 }

@@ -254,7 +254,7 @@ impl Recorded {
     /// How the run ended, in the terms of all front ends.
     fn outcome(&self, timed_out: bool, output: &Output) -> Outcome {
         let Converted { survey, symbols, names, deadlock, spins, initial, misdeeds, goal_places, .. } = &self.converted;
-        let place = |pc: u64| symbols.place(pc).text;
+        let place = |pc: u64| symbols.place(pc).text.clone();
         let assertion = survey.messages.iter().find(|said| said.kind == message::ASSERTION);
         let at_goal = |(at, one): (usize, &AtGoal)| explore::AtGoal {
             thread: one.thread as u32,

@@ -94,8 +94,8 @@ impl Scheduler {
 
     /// Whether priorities change here: twice soon after the beginning (bugs of depth 3, in short programs), then seldom.
     fn is_change_point(&mut self, asker: *mut Thread) -> bool {
-        // SAFETY: a thread of the table.
-        let is_spent = unsafe { (*asker).events >= (*asker).until };
+        // SAFETY: a thread of the table. Who has had no turn yet has not spent it.
+        let is_spent = unsafe { (*asker).until > 0 && (*asker).events >= (*asker).until };
         if is_spent && self.changes > 0 {
             self.changes -= 1;
             return true;

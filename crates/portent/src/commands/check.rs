@@ -66,6 +66,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         strategy: args.strategy.name(),
         seed: args.seed,
         phases: exploring::phases(&explorations),
+        behaviours: explorations.iter().map(|one| one.reached.behaviours.len() as u64).sum(),
+        reads_from: explorations.iter().map(|one| one.reached.reads_from.len() as u64).sum(),
     });
     report.seconds = Some(started.elapsed().as_secs_f64());
     args.report.write(&report)?;
@@ -122,9 +124,12 @@ fn options_within(args: &CheckArgs, budget: Option<Duration>) -> Result<Options,
         extent: match args.runs {
             _ if args.exhaustive => Extent::Everything,
             Some(runs) => Extent::Runs(runs.get()),
+            // Who says how long it may take wants it to.
+            None if args.resume || args.search.budget.is_some() => Extent::WithinTime,
             None => Extent::Worthwhile,
         },
         seed: args.seed,
+        count_reached: args.stats,
         resume: None,
         rounds: args.rounds.get(),
         times: args.times,
