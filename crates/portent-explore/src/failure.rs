@@ -187,8 +187,11 @@ impl Run {
             lasting: String::new(),
         };
         if let Some(stuck) = &outcome.deadlock {
+            // Whoever spins says more than those who wait for it.
+            let (spinning, others): (Vec<_>, Vec<_>) = stuck.iter().partition(|stuck| stuck.spins);
+            let stuck: Vec<&crate::Stuck> = spinning.into_iter().chain(others).collect();
             let moment =
-                |stuck: &crate::Stuck| Moment { place: stuck.place.clone(), ..self.last_event(Some(stuck.thread)) };
+                |stuck: &&crate::Stuck| Moment { place: stuck.place.clone(), ..self.last_event(Some(stuck.thread)) };
             let mut waiting = stuck.iter().map(|stuck| (Role::Waiting, moment(stuck)));
             let at = waiting.next().map_or(last, |(_, at)| at);
             let message = stuck.iter().map(|stuck| stuck.sentence.as_str()).collect::<Vec<_>>().join("; ");
@@ -196,7 +199,8 @@ impl Run {
             places.sort_unstable();
             let stable = places.join(" ");
             let others = waiting.collect();
-            return Some(Failed { others, ..of_end(Harm::DeadlockReached, message, at, stable) });
+            let harm = if stuck.iter().any(|stuck| stuck.spins) { Harm::Hang } else { Harm::DeadlockReached };
+            return Some(Failed { others, ..of_end(harm, message, at, stable) });
         }
         if outcome.timed_out {
             let message = "the program did not end in time and was stopped".to_owned();

@@ -30,7 +30,8 @@ pub use explore::{
 };
 pub use failure::Failed;
 pub use outcome::{
-    AtGoal, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Stuck, Thrown, WhyNotFollowed,
+    AtGoal, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Spin, SpinKind, Stuck, Thrown,
+    WhyNotFollowed,
 };
 pub use program::{Plan, Policy, Program};
 pub use properties::{Properties, Request, predict};

@@ -19,6 +19,10 @@ pub struct Outcome {
     pub thrown: Option<Thrown>,
     /// Every thread that could not move, if nobody could.
     pub deadlock: Option<Vec<Stuck>>,
+    /// Where threads waited in loops that only look, in order.
+    pub spins: Vec<Spin>,
+    /// What variables held before the first write, where that is known and nobody had read it: their numbers, and the values.
+    pub initial: Vec<(u32, i64)>,
     /// What the threads of the schedule's goal were about to do when the schedule was done.
     pub at_goal: Option<Vec<AtGoal>>,
     /// Where the schedule could not be followed.
@@ -32,6 +36,32 @@ pub struct Outcome {
     /// Whether handlers of signals ran. A run that is like this one gets its signals where this one got them, which is only right
     /// where it follows a schedule that was predicted from this one.
     pub signals: bool,
+}
+
+/// A thread that waits in a loop that only looks at things, until one of them changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spin {
+    /// Whose.
+    pub thread: u32,
+    /// Events of the thread before it waits.
+    pub events: u64,
+    /// The last so many of them are an iteration; the iteration before it is the same.
+    pub iteration: u64,
+    /// How that is known.
+    pub kind: SpinKind,
+    /// Where.
+    pub place: String,
+}
+
+/// What is known of a loop that only looks at things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpinKind {
+    /// An iteration leaves the thread as it was.
+    Waits,
+    /// Whether it does is not known: there is nothing but plain reads.
+    Plain,
+    /// It does not, as was seen when nobody else could go on.
+    Counts,
 }
 
 /// Memory or an object of the program used wrongly: seen exactly, in every run, whether or not it crashes.
@@ -131,6 +161,8 @@ pub struct Stuck {
     pub thread: u32,
     /// Whether it waits to be notified.
     pub asleep: bool,
+    /// It waits in a loop, which it never leaves.
+    pub spins: bool,
     /// Where it waits.
     pub place: String,
     /// What it waits for and who holds that, in a sentence.
@@ -199,6 +231,8 @@ impl Outcome {
             crash: None,
             thrown: None,
             deadlock: None,
+            spins: Vec::new(),
+            initial: Vec::new(),
             at_goal: None,
             not_followed: None,
             faults: Vec::new(),

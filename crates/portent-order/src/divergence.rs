@@ -26,9 +26,11 @@ pub enum Outcome {
     Sees(i64),
     /// A read or update sees this write.
     SeesWrite(Writer),
-    /// A lock is free, so that a try takes it and an acquire goes on; or a token has been sent.
+    /// A lock is free, so that a try takes it and an acquire goes on; a token has been sent; a semaphore is not at zero; or a notify can have
+    /// ended a wait on a condition, whether it was to end so in the trace or not.
     Goes,
-    /// Another thread holds the lock, so that a try fails.
+    /// Another thread holds the lock, or the semaphore is at zero, so that a try fails; or no notify need have ended a wait on a condition,
+    /// so that it can time out.
     Fails,
     /// Anything: all that is wanted is that it is next.
     Any,

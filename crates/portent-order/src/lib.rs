@@ -8,6 +8,7 @@
 
 pub mod brute;
 mod check;
+mod conditions;
 mod divergence;
 pub mod engine;
 mod goal;
@@ -15,6 +16,7 @@ mod read_rule;
 mod semaphores;
 
 pub use check::{Checker, Executed, Numbers, Rejected, check};
+pub use conditions::Naps;
 pub use divergence::{At, Divergence, Outcome};
 pub use goal::{Goal, Kind, Model, Schedule, Stretch, Unknown, Verdict, Writer};
 pub use read_rule::{ReadRule, Recorded};

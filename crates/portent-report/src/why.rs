@@ -152,14 +152,39 @@ impl Teller<'_> {
 
     fn lost_wakeup(&self) -> String {
         let (a, b, c) = (self.who(0), self.who(1), &self.finding.object);
-        let sleep = self.goals.iter().map(|(_, event)| *event).find(|&e| matches!(self.trace.op(e), Op::Sleep(_)));
+        let sleep = self.goal(|op| matches!(op, Op::Sleep(_)));
         let at =
             sleep.map_or_else(String::new, |e| format!(" at {}", At::of(self.trace, self.trace.event(e).loc).text));
+        if self.is_taken_by_another() {
+            return format!(
+                "{a} sleeps on {c}{at}, but the notify by {b}{} can wake another thread. Nobody else sends one that wakes {a}, and {a} sleeps \
+                 for ever.",
+                self.at(1)
+            );
+        }
         format!(
             "{b} can notify {c}{} before {a} goes to sleep on it{at}. The notify is lost, nobody else sends one, and {a} \
              sleeps for ever.",
             self.at(1)
         )
+    }
+
+    fn goal(&self, is: impl Fn(Op) -> bool) -> Option<EventId> {
+        self.goals.iter().map(|(_, event)| *event).find(|&event| is(self.trace.op(event)))
+    }
+
+    /// Whether the notify of a lost wake-up comes after the sleep in the witness, so that another thread must have been woken.
+    fn is_taken_by_another(&self) -> bool {
+        let sleep = self.goal(|op| matches!(op, Op::Sleep(_)));
+        let notify = self.goal(|op| matches!(op, Op::Notify(..)));
+        let (Some(sleep), Some(notify), Some(witness)) = (sleep, notify, &self.finding.witness) else { return false };
+        let when = |event: EventId| {
+            let thread = self.trace.thread(event);
+            let earlier = self.trace.events().filter(|e| e.thread == thread && e.id < event).count();
+            let own = witness.schedule.steps().enumerate().filter(|(_, who)| *who == thread);
+            own.map(|(at, _)| at).nth(earlier)
+        };
+        when(sleep) < when(notify)
     }
 
     fn atomicity(&self, pattern: Pattern) -> String {

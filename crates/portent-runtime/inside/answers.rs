@@ -8,6 +8,7 @@ use crate::init::MappedPlan;
 use crate::log::{input, note, op};
 use crate::outside::{self, Outside};
 use crate::real::{Ptr, Real};
+use crate::spin::{self, Look};
 use crate::state::{self, Pending, Thread, Wait};
 use crate::{process, record, sched, server, sys};
 
@@ -130,6 +131,7 @@ pub fn from_device(me: &mut Thread, bytes: &mut [u8], pc: usize) {
 
 /// Gives the program an answer: the plan's, or the one already in `out`; and notes it.
 fn answer(me: &mut Thread, kind: u64, out: &mut [u8]) {
+    spin::forget(me);
     planned(me, kind, out);
     record::note(note::INPUT, &[&kind.to_le_bytes(), out]);
 }
@@ -221,6 +223,7 @@ pub unsafe extern "C-unwind" fn time(out: *mut i64, pc: usize) -> i64 {
 /// Sleeps in virtual time.
 fn sleep_nanos(me: &mut Thread, nanos: i64, pc: usize) {
     let deadline = Deadline::after_nanos(nanos).virtual_time();
+    spin::look(me, Look::at(op::RESUME, pc), true);
     sched::ask(me, Pending { op: op::RESUME, address: 0, size: 0, pc, wait: Wait::Sleep, deadline });
     // An event, so that what comes before the next one (an allocation, say) has its place in the schedule.
     record::plain(me, op::BRANCH, 0, pc);
@@ -307,6 +310,7 @@ pub unsafe extern "C-unwind" fn sleep(seconds: u32, pc: usize) -> u32 {
 
 pub unsafe extern "C-unwind" fn sched_yield(pc: usize) -> i32 {
     if let Some(me) = state::enter() {
+        spin::look(me, Look::at(op::RESUME, pc), false);
         sched::yield_turn(me);
         // What it waits for may be where no events are: then nobody would ask who runs next.
         sched::idle(me, 3, pc);
@@ -400,12 +404,6 @@ entry! {
     timespec_get(2) => timespec_get;
     gettimeofday(2) => gettimeofday;
     time(1) => time;
-    nanosleep(2) => nanosleep;
-    clock_nanosleep(4) => clock_nanosleep;
-    usleep(1) => usleep;
-    sleep(1) => sleep;
-    sched_yield(0) => sched_yield;
-    thrd_yield(0) => sched_yield;
     getrandom(3) => getrandom;
     getentropy(2) => getentropy;
     getpid(0) => getpid;
@@ -413,4 +411,14 @@ entry! {
     gettid(0) => gettid;
     kill(2) => kill;
     _ZNSt13random_device9_M_getvalEv(1) => random_device;
+}
+
+entry! {
+    looking
+    nanosleep(2) => nanosleep;
+    clock_nanosleep(4) => clock_nanosleep;
+    usleep(1) => usleep;
+    sleep(1) => sleep;
+    sched_yield(0) => sched_yield;
+    thrd_yield(0) => sched_yield;
 }

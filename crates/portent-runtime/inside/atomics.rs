@@ -5,6 +5,7 @@
 
 use crate::entry::entry;
 use crate::log::op;
+use crate::spin::{self, Look};
 use crate::state::{self, Pending, Thread};
 use crate::{record, sched};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -37,6 +38,14 @@ fn turn(me: &mut Thread, op: u16, address: usize, size: usize, pc: usize) {
     sched::before(me, Pending { op, address, size, pc, ..Pending::default() });
 }
 
+/// Before an operation that leaves what is there: others may have to change it first.
+#[inline(always)]
+fn look(me: &mut Thread, op: u16, address: usize, size: usize, pc: usize) {
+    if let Some(value) = record::load(address, size) {
+        spin::look(me, Look::sees(op, address, size, value, pc), true);
+    }
+}
+
 /// The order that counts: none, where the program wants its synchronisation to be ignored.
 #[inline(always)]
 fn wanted(me: &Thread, order: i32) -> i32 {
@@ -57,15 +66,15 @@ fn quietly<T>(me: &mut Thread, pc: usize, perform: impl FnOnce() -> T) -> T {
 /// After an atomic read: a thread that reads the same again and again waits for somebody.
 #[inline]
 fn note_spin(me: &mut Thread, address: usize, value: u64, pc: usize) {
-    if me.spin == (address, pc, value) {
-        me.spins += 1;
-        if me.spins >= SPINS {
-            me.spins = 0;
+    if me.same == (address, pc, value) {
+        me.same_times += 1;
+        if me.same_times >= SPINS {
+            me.same_times = 0;
             sched::yield_turn(me);
         }
     } else {
-        me.spin = (address, pc, value);
-        me.spins = 0;
+        me.same = (address, pc, value);
+        me.same_times = 0;
     }
 }
 
@@ -82,6 +91,7 @@ macro_rules! atomics {
                 }
                 let op = op::READ + read_order(wanted(me, order));
                 turn(me, op, at as usize, size_of::<$type>(), pc);
+                look(me, op, at as usize, size_of::<$type>(), pc);
                 let value = cell.load(SeqCst);
                 record::access(me, op, at as usize, size_of::<$type>(), Some(value as u64), pc);
                 note_spin(me, at as usize, value as u64, pc);
@@ -127,6 +137,9 @@ macro_rules! atomics {
                 }
                 let op = op::UPDATE + update_order(wanted(me, success));
                 turn(me, op, at as usize, size_of::<$type>(), pc);
+                if cell.load(SeqCst) != expected {
+                    look(me, op, at as usize, size_of::<$type>(), pc);
+                }
                 let seen = exchange();
                 if seen == expected {
                     record::access(me, op, at as usize, size_of::<$type>(), Some(new as u64), pc);
@@ -149,6 +162,10 @@ macro_rules! atomics {
             }
             let op = op::UPDATE + update_order(wanted(me, order));
             turn(me, op, at as usize, size_of::<$type>(), pc);
+            let there: $type = cell.load(SeqCst);
+            if $result(there, value) == there {
+                look(me, op, at as usize, size_of::<$type>(), pc);
+            }
             let old: $type = $perform(cell, value);
             let new: $type = $result(old, value);
             record::access(me, op, at as usize, size_of::<$type>(), Some(new as u64), pc);
@@ -258,8 +275,8 @@ pub extern "C-unwind" fn signal_fence() {
 }
 
 entry! {
+    looking
     __tsan_atomic8_load(2) => load8;
-    __tsan_atomic8_store(3) => store8;
     __tsan_atomic8_exchange(3) => exchange8;
     __tsan_atomic8_fetch_add(3) => add8;
     __tsan_atomic8_fetch_sub(3) => sub8;
@@ -271,7 +288,6 @@ entry! {
     __tsan_atomic8_compare_exchange_weak(5) => strong8;
     __tsan_atomic8_compare_exchange_val(5) => val8;
     __tsan_atomic16_load(2) => load16;
-    __tsan_atomic16_store(3) => store16;
     __tsan_atomic16_exchange(3) => exchange16;
     __tsan_atomic16_fetch_add(3) => add16;
     __tsan_atomic16_fetch_sub(3) => sub16;
@@ -283,7 +299,6 @@ entry! {
     __tsan_atomic16_compare_exchange_weak(5) => strong16;
     __tsan_atomic16_compare_exchange_val(5) => val16;
     __tsan_atomic32_load(2) => load32;
-    __tsan_atomic32_store(3) => store32;
     __tsan_atomic32_exchange(3) => exchange32;
     __tsan_atomic32_fetch_add(3) => add32;
     __tsan_atomic32_fetch_sub(3) => sub32;
@@ -295,7 +310,6 @@ entry! {
     __tsan_atomic32_compare_exchange_weak(5) => strong32;
     __tsan_atomic32_compare_exchange_val(5) => val32;
     __tsan_atomic64_load(2) => load64;
-    __tsan_atomic64_store(3) => store64;
     __tsan_atomic64_exchange(3) => exchange64;
     __tsan_atomic64_fetch_add(3) => add64;
     __tsan_atomic64_fetch_sub(3) => sub64;
@@ -306,6 +320,13 @@ entry! {
     __tsan_atomic64_compare_exchange_strong(5) => strong64;
     __tsan_atomic64_compare_exchange_weak(5) => strong64;
     __tsan_atomic64_compare_exchange_val(5) => val64;
+}
+
+entry! {
+    __tsan_atomic8_store(3) => store8;
+    __tsan_atomic16_store(3) => store16;
+    __tsan_atomic32_store(3) => store32;
+    __tsan_atomic64_store(3) => store64;
     __tsan_atomic_thread_fence(1) => thread_fence;
     __tsan_atomic_signal_fence(0) => signal_fence;
 }

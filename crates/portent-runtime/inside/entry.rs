@@ -1,7 +1,21 @@
 //! How entry points get the return address: naked functions that put it into the next argument register and jump on.
 
 /// Defines the C symbol `$name` with a number of arguments, passed on to `$target` with the return address behind them.
+///
+/// With `looking` in front, for calls that may be part of a loop which only looks at things.
 macro_rules! entry {
+    (looking $($name:ident ( $count:tt ) => $target:ident;)*) => {
+        $(
+            const _: () = {
+                #[unsafe(no_mangle)]
+                #[unsafe(naked)]
+                pub unsafe extern "C" fn $name() {
+                    std::arch::naked_asm!(".cfi_startproc", crate::entry::entry!(@registers), crate::entry::entry!(@$count), "jmp {}",
+                        ".cfi_endproc", sym self::$target);
+                }
+            };
+        )*
+    };
     ($($name:ident ( $count:tt ) => $target:ident;)*) => {
         $(
             // In a scope of its own, so that a symbol and what it stands for may have the same name.
@@ -14,6 +28,17 @@ macro_rules! entry {
                 }
             };
         )*
+    };
+    // The registers that calls keep, and the stack pointer, are left where [`crate::spin::state`] finds them.
+    (@registers) => {
+        "mov rax, qword ptr [rip + portent_registers@GOTTPOFF]
+         mov fs:[rax], rbx
+         mov fs:[rax + 8], rbp
+         mov fs:[rax + 16], r12
+         mov fs:[rax + 24], r13
+         mov fs:[rax + 32], r14
+         mov fs:[rax + 40], r15
+         mov fs:[rax + 48], rsp"
     };
     (@0) => { "mov rdi, [rsp]" };
     (@1) => { "mov rsi, [rsp]" };

@@ -80,6 +80,7 @@ mod sched;
 mod semaphore;
 mod server;
 mod signals;
+mod spin;
 mod state;
 mod sys;
 mod syscall_hooks;

@@ -9,6 +9,7 @@ use crate::answers::Deadline;
 use crate::entry::entry;
 use crate::log::op;
 use crate::real::{self, Ptr};
+use crate::spin::{self, Look};
 use crate::state::{self, Life, Pending, Thread, Wait};
 use crate::{blocking, objects, record, sched, sys};
 
@@ -159,6 +160,9 @@ pub fn unlock_as(me: &mut Thread, op: u16, at: usize, pc: usize) -> i32 {
 /// Tries to lock.
 pub fn try_lock(me: &mut Thread, at: usize, pc: usize) -> i32 {
     sched::before(me, state::plain(op::TRY_ACQUIRE, at, pc));
+    if !is_free(at, me) && layout(at).owner != me.tid as i32 {
+        spin::look(me, Look::fails(op::BUSY, at, Wait::Mutex(at), pc), true);
+    }
     uses(at, pc);
     let dead_owner =
         layout(at).kind & (ROBUST | SHARED) == ROBUST && layout(at).lock & TID_BITS != 0 && is_free(at, me);
@@ -258,6 +262,9 @@ pub unsafe extern "C-unwind" fn spin_trylock(at: usize, pc: usize) -> i32 {
     // SAFETY: passed on.
     let Some(me) = state::enter() else { return unsafe { real::pthread_spin_trylock(at as Ptr) } };
     sched::before(me, state::plain(op::TRY_ACQUIRE, at, pc));
+    if !spin_is_free(at) {
+        spin::look(me, Look::fails(op::BUSY, at, Wait::Spin(at), pc), true);
+    }
     // SAFETY: the program's lock.
     let result = unsafe { real::pthread_spin_trylock(at as Ptr) };
     record::plain(me, if result == 0 { op::TRY_ACQUIRE } else { op::BUSY }, at, pc);
@@ -279,7 +286,6 @@ pub unsafe extern "C-unwind" fn spin_unlock(at: usize, pc: usize) -> i32 {
 
 entry! {
     pthread_mutex_lock(1) => lock;
-    pthread_mutex_trylock(1) => trylock;
     pthread_mutex_timedlock(2) => timedlock;
     pthread_mutex_clocklock(3) => clocklock;
     pthread_mutex_unlock(1) => unlock;
@@ -287,7 +293,12 @@ entry! {
     __pthread_mutex_lock(1) => lock;
     __pthread_mutex_unlock(1) => unlock;
     pthread_spin_lock(1) => spin_lock;
-    pthread_spin_trylock(1) => spin_trylock;
     pthread_spin_unlock(1) => spin_unlock;
     pthread_spin_destroy(1) => spin_destroy;
+}
+
+entry! {
+    looking
+    pthread_mutex_trylock(1) => trylock;
+    pthread_spin_trylock(1) => spin_trylock;
 }

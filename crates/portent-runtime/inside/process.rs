@@ -357,6 +357,43 @@ pub fn is_blocked_on(tid: u32, descriptor: usize) -> bool {
     number.first().is_some_and(u8::is_ascii_digit) && on_it
 }
 
+/// Whether an address is in memory that other processes may write to.
+pub fn is_shared_memory(address: usize) -> bool {
+    // SAFETY: a path that ends with a zero; a descriptor of our own, closed below.
+    let file = unsafe { sys::call3(sys::SYS_OPEN, b"/proc/self/maps\0".as_ptr() as usize, 0o2000000, 0) };
+    if file < 0 {
+        return true;
+    }
+    let (mut numbers, mut column, mut found) = ([0usize; 2], 0, false);
+    let mut text = [0u8; 1024];
+    loop {
+        // SAFETY: the buffer is ours.
+        let size = unsafe { sys::call3(sys::SYS_READ, file as usize, text.as_mut_ptr() as usize, text.len()) };
+        if size <= 0 {
+            break;
+        }
+        // "start-end rwxs offset …"
+        for &byte in &text[..size as usize] {
+            match (column, byte) {
+                (_, b'\n') => (numbers, column) = ([0; 2], 0),
+                (0, b'-') | (1, b' ') => column += 1,
+                (0 | 1, digit) => {
+                    let digit = char::from(digit).to_digit(16).unwrap_or(0) as usize;
+                    numbers[column] = numbers[column] << 4 | digit;
+                }
+                (2..=5, letter) => {
+                    found |= column == 5 && letter == b's' && (numbers[0]..numbers[1]).contains(&address);
+                    column += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { sys::call3(sys::SYS_CLOSE, file as usize, 0, 0) };
+    found
+}
+
 /// What /proc says of a thread.
 fn about_thread<'a>(tid: u32, file: &[u8], text: &'a mut [u8]) -> &'a [u8] {
     const BEFORE: &[u8] = b"/proc/self/task/";

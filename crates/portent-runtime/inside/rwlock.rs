@@ -6,6 +6,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::objects::{self, Mark};
 use crate::real::{self, Ptr};
+use crate::spin::{self, Look};
 use crate::state::{self, Pending, Thread, Wait};
 use crate::{blocking, mutex, record, sched, sys};
 
@@ -112,8 +113,15 @@ fn attempt_once(me: &mut Thread, at: usize, mode: Mode, pc: usize) -> i32 {
         Mode::Write => (op::TRY_ACQUIRE, op::BUSY),
     };
     sched::before(me, state::plain(taken, at, pc));
-    uses(at, pc);
     let own = layout(at).writer == me.tid as i32;
+    let (is_free, until) = match mode {
+        Mode::Read => (can_read(at), Wait::RwRead(at)),
+        Mode::Write => (can_write(at), Wait::RwWrite(at)),
+    };
+    if !own && !is_free {
+        spin::look(me, Look::fails(busy, at, until, pc), true);
+    }
+    uses(at, pc);
     let result = attempt(at, mode);
     match result {
         0 => record::plain(me, taken, at, pc),
@@ -230,11 +238,15 @@ entry! {
     pthread_rwlock_destroy(1) => destroy;
     pthread_rwlock_rdlock(1) => read_lock;
     pthread_rwlock_wrlock(1) => write_lock;
-    pthread_rwlock_tryrdlock(1) => try_read;
-    pthread_rwlock_trywrlock(1) => try_write;
     pthread_rwlock_timedrdlock(2) => timed_read;
     pthread_rwlock_timedwrlock(2) => timed_write;
     pthread_rwlock_clockrdlock(3) => clock_read;
     pthread_rwlock_clockwrlock(3) => clock_write;
     pthread_rwlock_unlock(1) => unlock;
+}
+
+entry! {
+    looking
+    pthread_rwlock_tryrdlock(1) => try_read;
+    pthread_rwlock_trywrlock(1) => try_write;
 }

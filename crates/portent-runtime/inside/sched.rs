@@ -10,6 +10,8 @@
 //! others' time-outs take their real time. A wait whose time has really passed also ends when the others only spin: at once
 //! when one of them yields (a sleep, also when one has run for long), after a second in any case.
 //!
+//! A thread that only looks at things in a loop waits until one of them changes ([`crate::spin`]).
+//!
 //! Nobody possible, nobody away, no time to wait for: that is a deadlock. It is noted, and the process ends.
 
 mod choose;
@@ -18,7 +20,7 @@ mod follow;
 use crate::log::{note, op};
 use crate::plan::policy;
 use crate::state::{Life, Pending, Thread, UnreadWrite, Wait, thread};
-use crate::{answers, channels, condition, once, process, record, semaphore, signals, sys};
+use crate::{answers, channels, condition, once, process, record, semaphore, signals, spin, sys};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 /// Events before the scheduler looks again whether somebody else should run, where the policy prefers to stay: a thread
@@ -141,6 +143,7 @@ pub unsafe fn forget() {
             sys::fill(thread(id).cast(), 0, size_of::<Thread>());
         }
         SCHEDULER = Scheduler { skipped: SCHEDULER.skipped, ..NEW };
+        spin::start_anew();
     }
     // Another thread may have held it.
     LOCK.store(0, Ordering::SeqCst);
@@ -193,6 +196,23 @@ pub fn peek() -> *mut Scheduler {
 #[cold]
 #[inline(never)]
 pub fn ask(me: &mut Thread, pending: Pending) {
+    if me.events >= me.spins.check_at {
+        spin::check(me, &pending);
+    }
+    let goes_on = me.events < me.turn_ends()
+        && me.signals == 0
+        && pending.wait == Wait::Nothing
+        && !(pending.op >= op::ACCESSES && eager());
+    if !goes_on {
+        wait(me, pending);
+    }
+    if me.spins.watched {
+        spin::watch(me, &pending);
+    }
+}
+
+/// Waits for the token and until the operation is possible.
+pub fn wait(me: &mut Thread, pending: Pending) {
     me.timed_out = false;
     me.interrupted = false;
     me.waited = false;
@@ -264,6 +284,7 @@ pub fn first_turn(me: &mut Thread) {
 
 /// The token goes away while the thread is in a system call (or whatever else may take long).
 pub fn go_away(me: &mut Thread, pc: usize) {
+    spin::forget(me);
     loop {
         me.pending = Pending { op: op::RESUME, pc, ..Pending::default() };
         let mut scheduler = lock();
@@ -611,6 +632,7 @@ impl Scheduler {
             Wait::Semaphore(at) => semaphore::count(at) > 0,
             Wait::Barrier(at) => semaphore::round(at) > who.round,
             Wait::Once(at) => !once::in_progress(at),
+            Wait::Change => self.has_changed(who),
             Wait::Sleep | Wait::Exit => false,
         }
     }
@@ -633,6 +655,9 @@ impl Scheduler {
         }
         if (self.away > 0 && !self.all_wait_for_each_other()) || self.waits_for_signals() {
             return None;
+        }
+        if let Some(next) = self.by_spinning() {
+            return Some(next);
         }
         if self.first == 0 {
             // The last thread ends; the C library ends the process.

@@ -12,6 +12,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::objects::{self, Mark};
 use crate::real::{self, Ptr};
+use crate::spin::{self, Look};
 use crate::state::{self, Pending, Thread, Wait};
 use crate::{blocking, record, sched, sys};
 
@@ -267,6 +268,9 @@ pub unsafe extern "C-unwind" fn sem_trywait(at: usize, pc: usize) -> i32 {
     introduce(me, at, pc);
     objects::about_to_use(me, at, pc);
     sched::before(me, state::plain(op::SEMAPHORE_WAIT, at, pc));
+    if count(at) == 0 {
+        spin::look(me, Look::fails(op::SEMAPHORE_BUSY, at, Wait::Semaphore(at), pc), true);
+    }
     uses(at, pc);
     // SAFETY: the program's semaphore.
     let result = unsafe { real::sem_trywait(at as Ptr) };
@@ -401,11 +405,15 @@ entry! {
     sem_wait(1) => sem_wait;
     sem_timedwait(2) => sem_timedwait;
     sem_clockwait(3) => sem_clockwait;
-    sem_trywait(1) => sem_trywait;
     sem_post(1) => sem_post;
     pthread_barrier_init(3) => barrier_init;
     sem_destroy(1) => sem_destroy;
     sem_close(1) => sem_close;
     pthread_barrier_destroy(1) => barrier_destroy;
     pthread_barrier_wait(1) => barrier_wait;
+}
+
+entry! {
+    looking
+    sem_trywait(1) => sem_trywait;
 }

@@ -36,6 +36,8 @@ pub enum Wait {
     Once(usize),
     /// Time: like everything with a deadline, possible when nothing else is.
     Sleep,
+    /// Something that the iteration of a loop looks at changes ([`crate::spin`]).
+    Change,
     /// Everybody else has finished or is stuck.
     Exit,
 }
@@ -95,7 +97,7 @@ pub struct Thread {
     pub starts_team: bool,
     /// Events executed.
     pub events: u64,
-    /// When `events` reaches this, the scheduler is asked: `until`, or earlier if the plan has a signal for it.
+    /// When `events` reaches this, the scheduler is asked: `until`, or earlier if the plan has a signal for it or it is watched.
     pub stop: u64,
     /// When `events` reaches this, its turn is over.
     pub until: u64,
@@ -146,9 +148,11 @@ pub struct Thread {
     pub notified: bool,
     /// For barriers: the round it arrived at.
     pub round: u64,
-    /// The last atomic read, to notice spinning.
-    pub spin: (usize, usize, u64),
-    pub spins: u32,
+    /// What it has looked at since it last changed something.
+    pub spins: crate::spin::Spins,
+    /// The last atomic read, to notice spinning that is not only looking.
+    pub same: (usize, usize, u64),
+    pub same_times: u32,
     /// Its turn was taken away: it let others run on purpose (spinning, `sched_yield`) or slept in the kernel.
     pub yielded: bool,
     pub priority: u64,
@@ -157,6 +161,8 @@ pub struct Thread {
     pub children: u32,
     pub tid: u32,
     pub pthread: usize,
+    /// Where its stack ends.
+    pub stack_end: usize,
     pub detached: bool,
     /// The signal mask that it begins with.
     pub mask: u64,
@@ -219,6 +225,13 @@ global_asm!(
     ".size portent_self,8",
     "portent_self:",
     ".zero 8",
+    // What the registers were that calls keep, and the stack pointer, when the thread last called what may be part of a loop that only
+    // looks (entry.rs).
+    ".hidden portent_registers",
+    ".type portent_registers,@object",
+    ".size portent_registers,56",
+    "portent_registers:",
+    ".zero 56",
     ".popsection",
 );
 
@@ -232,6 +245,18 @@ pub fn current() -> *mut Thread {
              options(nostack, preserves_flags, readonly));
     }
     found
+}
+
+/// The registers that calls keep, and last the stack pointer, when this thread last called what may be part of a loop that only looks.
+pub fn registers() -> [usize; 7] {
+    let at: usize;
+    let base: usize;
+    // SAFETY: this thread's copy of portent_registers; the first word of thread-local storage holds its own address.
+    unsafe {
+        asm!("mov {0}, qword ptr [rip + portent_registers@GOTTPOFF]", "mov {1}, qword ptr fs:[0]", out(reg) at, out(reg) base,
+             options(nostack, preserves_flags, readonly));
+        *(base.wrapping_add(at) as *const [usize; 7])
+    }
 }
 
 /// Makes `thread` the current thread's state.
@@ -292,10 +317,12 @@ impl Thread {
     /// Gives it a turn that lasts until it has executed so many events in all.
     pub fn allow(&mut self, until: u64) {
         self.until = until;
-        self.stop = if self.signal_at >= self.events { until.min(self.signal_at) } else { until };
-        if self.break_after > self.events {
-            self.stop = self.stop.min(self.break_after - 1);
-        }
+        self.stop = if self.spins.watched { 0 } else { self.turn_ends().min(self.spins.check_at) };
+    }
+    /// When `events` reaches this, its turn is over or something is to happen.
+    pub fn turn_ends(&self) -> u64 {
+        let end = if self.signal_at >= self.events { self.until.min(self.signal_at) } else { self.until };
+        if self.break_after > self.events { end.min(self.break_after - 1) } else { end }
     }
     /// Whether waits at cancellation points end.
     pub fn is_cancelled(&self) -> bool {

@@ -51,6 +51,7 @@ extern "C" fn key_destructor(rounds: Ptr) {
 unsafe extern "C" fn start() {
     std::arch::naked_asm!(
         "sub rsp, 8",
+        "mov rsi, rsp",
         "call {begin}",
         "add rsp, 8",
         "mov rdi, rdx",
@@ -65,7 +66,8 @@ struct Start {
     argument: usize,
 }
 
-extern "C" fn begin(me: &'static mut Thread) -> Start {
+extern "C" fn begin(me: &'static mut Thread, stack: usize) -> Start {
+    me.stack_end = stack;
     state::set_current(me);
     let mask = sys::set_signal_mask(me.mask);
     if mask != sys::EVERY_SIGNAL {
@@ -113,6 +115,7 @@ pub fn adopt_main() {
         scheduler.link(0);
     }
     let (low, high) = stack_of_current();
+    me.stack_end = high as usize;
     record::numbers(note::THREAD, &[0, 0, 0, u64::from(me.tid), low, high]);
     state::set_current(me);
     me.publish();

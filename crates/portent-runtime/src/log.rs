@@ -173,6 +173,8 @@ pub mod note {
     pub const IGNORE: u16 = FIRST + 32;
     /// address, size: the program declares that accesses there, as long as that memory is what it is, may race.
     pub const BENIGN: u16 = FIRST + 33;
+    /// program counter, what ([`super::spins`]), events of the thread so far, events of an iteration: the thread spins there.
+    pub const SPINS: u16 = FIRST + 25;
     /// text: what the block is called that the thread's next event begins.
     pub const BLOCK: u16 = FIRST + 24;
 }
@@ -197,6 +199,16 @@ pub mod message {
     pub const WARNING: u64 = 2;
     /// The program learns something that comes from outside, there; the text says what it does. Once for each place.
     pub const OUTSIDE: u64 = 3;
+}
+
+/// What a [`note::SPINS`] tells.
+pub mod spins {
+    /// The thread has seen the same and is as it was an iteration ago, and waits until what it looks at changes.
+    pub const WAITS: u64 = 0;
+    /// The same of a loop that does nothing but plain reads: whether the thread is as it was is not known.
+    pub const PLAIN: u64 = 1;
+    /// The loop has turned out to count its rounds.
+    pub const COUNTS: u64 = 2;
 }
 
 /// What a [`note::FAULT`] tells.

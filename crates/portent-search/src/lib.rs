@@ -24,10 +24,12 @@ mod histories;
 mod rivals;
 mod search;
 mod shelf;
+mod spins;
 mod stuck;
 mod subject;
 mod written;
 
 pub use search::{Explored, Incomplete, Options, Visit, explore, resume};
-pub use stuck::stuck_cuts;
+pub use spins::Spins;
+pub use stuck::{Stuck, stuck_cuts};
 pub use subject::{End, History, Observes, Operation, Plan, Run, Seen, SoFar, Step, Subject, Writes};

@@ -9,6 +9,7 @@ use crate::goals::{Goal, Goals};
 use crate::histories::{Histories, Node};
 use crate::rivals;
 use crate::shelf::Shelf;
+use crate::spins::Spins;
 use crate::subject::{End, History, Operation, Plan, Run, Seen, SoFar, Subject};
 use crate::written::Written;
 use portent_order::engine::{Effort, Engine, View};
@@ -93,13 +94,18 @@ impl Explored {
 pub struct Visit<'a, 'v, 't> {
     /// Its number among all runs that were made, from 0.
     pub made: usize,
+    /// Whether the search is over: every new behaviour is shown once more, with all that is known then.
+    pub is_over: bool,
     /// The run.
     pub run: &'t Run,
+    /// What is known of loops that only look.
+    pub spins: &'a Spins,
     /// An engine for its trace, in `values`.
     pub engine: &'a mut Engine<'v, 't>,
 }
 
-/// Searches until every behaviour was seen, the options end it, or `watch`, which is told of every new behaviour, does.
+/// Searches until every behaviour was seen, the options end it, or `watch`, which is told of every new behaviour, does; and tells it of
+/// all once more.
 ///
 /// # Errors
 /// When the program could not be run.
@@ -133,6 +139,7 @@ pub fn resume<S: Subject>(
         visited: Vec::new(),
         known: Histories::default(),
         goals: Goals::default(),
+        spins: Spins::default(),
         dropped: 0,
         explored: Explored::default(),
     };
@@ -156,6 +163,7 @@ struct Search<'o, 'v, 't> {
     visited: Vec<Visited<'v, 't>>,
     known: Histories,
     goals: Goals,
+    spins: Spins,
     /// Goals that there was no room for.
     dropped: usize,
     explored: Explored,
@@ -198,6 +206,9 @@ impl Search<'_, '_, '_> {
             let shown = run.followed && shows(&run, goal);
             let known = self.visited.len();
             flow = self.visit(run, watch);
+            if self.spins_at(goal) {
+                continue;
+            }
             // A run that did not do what was planned must not be asked for again: it would never end.
             if shown && self.visited.len() > known && self.has_the_cut(goal.run, known, &plan) {
                 self.push(goal);
@@ -206,6 +217,10 @@ impl Search<'_, '_, '_> {
             }
         }
         self.end(flow.is_break());
+        for Visited { run, made, engine, .. } in &mut self.visited {
+            // There is nothing left to stop.
+            let _ = watch(Visit { made: *made, is_over: true, run, spins: &self.spins, engine });
+        }
         Ok(())
     }
 
@@ -276,6 +291,7 @@ impl Search<'_, '_, '_> {
 
     /// Takes in a run, if it shows something new, and poses its goals.
     fn visit(&mut self, run: Run, watch: &mut dyn FnMut(Visit<'_, '_, '_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.spins.learn(&run);
         let paths = match self.known.add(&run) {
             Ok(Some(paths)) => paths,
             Ok(None) => return ControlFlow::Continue(()),
@@ -298,7 +314,7 @@ impl Search<'_, '_, '_> {
         let steps = run.threads.iter().flatten().flat_map(|history| &history.steps);
         self.goals.note(steps.map(|step| (step.operation, step.seen)));
         self.pose(number);
-        watch(Visit { made, run, engine: &mut self.visited[number].engine })
+        watch(Visit { made, is_over: false, run, spins: &self.spins, engine: &mut self.visited[number].engine })
     }
 
     /// Poses every goal of a run.
@@ -353,8 +369,20 @@ impl Search<'_, '_, '_> {
         self.goals.pop(&self.known, |goal| about(visited, goal))
     }
 
+    /// Whether all that a goal asks for is one more round of a loop that only looks.
+    fn spins_at(&self, goal: Goal) -> bool {
+        let history = self.visited[goal.run].run.threads[goal.thread].as_ref();
+        history.is_some_and(|history| {
+            let operation = history.operation(goal.at);
+            operation.is_some_and(|operation| self.spins.completes(&history.steps[..goal.at], operation, goal.seen))
+        })
+    }
+
     /// Asks the engine for a cut that no run covers: how to get there, if there is one.
     fn ask(&mut self, goal: Goal) -> Option<Schedule> {
+        if self.spins_at(goal) {
+            return None;
+        }
         let visited = &self.visited[goal.run];
         let history = visited.run.threads[goal.thread].as_ref()?;
         let rivals = self.known.through(visited.paths[goal.thread][goal.at], goal.seen);
@@ -425,7 +453,7 @@ fn shows(run: &Run, goal: Goal) -> bool {
 
 impl History {
     /// An operation of the thread, also the one that it waits at.
-    fn operation(&self, at: usize) -> Option<Operation> {
+    pub(crate) fn operation(&self, at: usize) -> Option<Operation> {
         match (self.steps.get(at), self.end) {
             (Some(step), _) => Some(step.operation),
             (None, End::Failed(operation) | End::Waits { operation, .. }) => Some(operation),

@@ -4,10 +4,11 @@
 //! all combinations of places at which threads can wait are gone through, and the engine is asked only about those in which
 //! everybody waits. That is exact, and meant for small runs.
 
-use crate::subject::{End, Observes, Run};
+use crate::spins::Spins;
+use crate::subject::{End, History, Observes, Operation, Run, Seen, Step};
 use portent_order::engine::{Effort, Engine};
 use portent_order::{At, Divergence, Outcome, Schedule, Verdict};
-use portent_trace::{EventId, LockId, Mode, Op, ThreadId};
+use portent_trace::{EventId, LockId, Mode, Op, ThreadId, VarId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A place at which a thread can stay for ever.
@@ -19,6 +20,8 @@ struct Point {
     waits: Waits,
     /// The locks that it holds.
     holds: Vec<(LockId, Mode)>,
+    /// What it must see to stay there, if it spins.
+    sees: Vec<(VarId, i64)>,
     /// How many operations it has done.
     steps: usize,
 }
@@ -28,22 +31,35 @@ enum Waits {
     Lock(LockId, Mode),
     /// The event is a receive.
     Token,
+    /// In a loop that only looks, as long as this is what it sees, if that is known.
+    Spin(Option<Seen>),
     /// For something that no reordering gives.
     ForEver,
     /// For nothing: it is done, or has failed.
     No,
 }
 
+/// A cut in which nothing can go on.
+#[derive(Clone, Debug)]
+pub struct Stuck {
+    /// Ways to get there.
+    pub schedules: Vec<Schedule>,
+    /// Whether threads spin. Then there is a way for each of them by itself to see what it has seen; whether all that they look at stays
+    /// as it is shows when the ways are run.
+    pub spins: bool,
+}
+
 /// The cuts, as numbers of operations by thread, of all reorderings of a run that are stuck, though some thread still waits, and how
 /// to get there. `None` if there are more than `most` combinations to look at, or the engine did not decide one.
 pub fn stuck_cuts(
     run: &Run,
+    spins: &Spins,
     engine: &mut Engine<'_, '_>,
     most: usize,
     effort: Effort,
-) -> Option<BTreeMap<Vec<usize>, Schedule>> {
+) -> Option<BTreeMap<Vec<usize>, Stuck>> {
     let mut points: Vec<Vec<Point>> =
-        (0..run.trace.threads()).map(|thread| points(run, ThreadId::new(thread))).collect();
+        (0..run.trace.threads()).map(|thread| points(run, spins, ThreadId::new(thread))).collect();
     leave_out_hopeless(run, &mut points);
     if points.iter().any(Vec::is_empty) {
         // Somebody can always go on.
@@ -61,9 +77,9 @@ pub fn stuck_cuts(
         let state: Vec<&Point> = points.iter().zip(&chosen).map(|(points, &at)| &points[at]).collect();
         if is_stuck(run, &state) {
             match reaches(run, engine, &state, effort) {
-                Verdict::Feasible(schedule) => drop(stuck.insert(cut(run, &state), schedule)),
-                Verdict::Infeasible => {}
-                Verdict::Unknown(_) => return None,
+                Some(Stuck { schedules, .. }) if schedules.is_empty() => {}
+                Some(found) => drop(stuck.insert(cut(run, &state), found)),
+                None => return None,
             }
         }
         let Some(next) = (0..chosen.len()).find(|&thread| chosen[thread] + 1 < points[thread].len()) else {
@@ -75,7 +91,7 @@ pub fn stuck_cuts(
 }
 
 /// The places at which a thread of the trace can stay.
-fn points(run: &Run, thread: ThreadId) -> Vec<Point> {
+fn points(run: &Run, spins: &Spins, thread: ThreadId) -> Vec<Point> {
     let history = run.threads.iter().flatten().find(|history| history.thread == thread);
     let mut tries = BTreeSet::new();
     let mut done = BTreeSet::new();
@@ -92,7 +108,10 @@ fn points(run: &Run, thread: ThreadId) -> Vec<Point> {
             Op::Receive(_) => Some(Waits::Token),
             _ => None,
         };
-        points.extend(waits.map(|waits| Point { event: Some(event.id), waits, holds: holds.clone(), steps }));
+        let spins = done.contains(&event.id).then(|| spins_at(run, history, spins, steps)).flatten();
+        let waits = waits.map(|waits| (waits, Vec::new())).or(spins);
+        let point = |(waits, sees)| Point { event: Some(event.id), waits, holds: holds.clone(), sees, steps };
+        points.extend(waits.map(point));
         match event.op {
             Op::Acquire(lock, mode) => holds.push((lock, mode)),
             Op::Release(lock, mode) => holds.retain(|held| *held != (lock, mode)),
@@ -100,12 +119,16 @@ fn points(run: &Run, thread: ThreadId) -> Vec<Point> {
         }
         steps += usize::from(done.contains(&event.id));
     }
+    let (spinning, sees) = spins_at(run, history, spins, steps).unwrap_or((Waits::Spin(None), Vec::new()));
     let waits = match history.map(|history| history.end) {
         None | Some(End::Done | End::Failed(_)) => Waits::No,
-        Some(End::Waits { op: Some(Op::Acquire(lock, mode)), .. }) => Waits::Lock(lock, mode),
+        Some(End::Waits { observes: Observes::Nothing, op: Some(Op::Acquire(lock, mode)), .. }) => {
+            Waits::Lock(lock, mode)
+        }
+        Some(End::Waits { observes: Observes::Value(_) | Observes::Try, .. }) => spinning,
         Some(End::Waits { .. } | End::Cut) => Waits::ForEver,
     };
-    points.push(Point { event: None, waits, holds, steps });
+    points.push(Point { event: None, waits, holds, sees, steps });
     points
 }
 
@@ -116,7 +139,7 @@ fn leave_out_hopeless(run: &Run, points: &mut [Vec<Point>]) {
         let hopeless = |(thread, at): &(usize, usize)| {
             let others = |other: usize| points[other].iter().filter(move |_| other != *thread);
             match points[*thread][*at].waits {
-                Waits::No | Waits::ForEver => false,
+                Waits::No | Waits::ForEver | Waits::Spin(_) => false,
                 Waits::Lock(lock, mode) => !(0..points.len()).flat_map(others).any(|point| point.keeps(lock, mode)),
                 Waits::Token => {
                     let event = points[*thread][*at].event;
@@ -151,10 +174,23 @@ impl Point {
     }
 }
 
+/// Whether the thread can spin after so many operations, and what it then sees.
+fn spins_at(run: &Run, history: Option<&History>, spins: &Spins, steps: usize) -> Option<(Waits, Vec<(VarId, i64)>)> {
+    let history = history?;
+    let operation: Operation = history.operation(steps)?;
+    let (seen, length) = spins.sees(&history.steps[..steps], operation)?;
+    let look = |step: &Step| match step.seen {
+        Seen::Value(value) => Some((run.trace.op(step.event).variable()?, value)),
+        _ => None,
+    };
+    let sees = history.steps[steps - length..steps].iter().filter_map(look).collect();
+    Some((Waits::Spin(Some(seen)), sees))
+}
+
 /// Whether everybody waits, and somebody for something.
 fn is_stuck(run: &Run, state: &[&Point]) -> bool {
     let waits = |(thread, point): (usize, &&Point)| match point.waits {
-        Waits::No | Waits::ForEver => true,
+        Waits::No | Waits::ForEver | Waits::Spin(_) => true,
         Waits::Lock(lock, mode) => {
             state.iter().enumerate().any(|(other, point)| other != thread && point.keeps(lock, mode))
         }
@@ -164,20 +200,65 @@ fn is_stuck(run: &Run, state: &[&Point]) -> bool {
             !run.trace.senders(token).iter().all(|&send| state[run.trace.thread(send).index()].is_behind(send))
         }
     };
-    state.iter().any(|point| point.waits != Waits::No) && state.iter().enumerate().all(waits)
+    state.iter().any(|point| point.waits != Waits::No) && state.iter().enumerate().all(waits) && agree(run, state)
 }
 
-/// Whether a reordering leads there.
-fn reaches(run: &Run, engine: &mut Engine<'_, '_>, state: &[&Point], effort: Effort) -> Verdict {
+/// Whether those who spin can see what they see at the same time: every variable holds one value, and what some thread wrote last.
+fn agree(run: &Run, state: &[&Point]) -> bool {
+    let mut values: BTreeMap<VarId, i64> = BTreeMap::new();
+    let mut sees = state.iter().flat_map(|point| &point.sees);
+    sees.all(|&(x, value)| *values.entry(x).or_insert(value) == value)
+        && values.into_iter().all(|(x, value)| can_hold(run, state, x, value))
+}
+
+fn can_hold(run: &Run, state: &[&Point], x: VarId, value: i64) -> bool {
+    let mut last: BTreeMap<ThreadId, Option<i64>> = BTreeMap::new();
+    for event in run.trace.events().filter(|event| event.op.writes() && event.op.variable() == Some(x)) {
+        if state[event.thread.index()].event.is_none_or(|point| event.id < point) {
+            last.insert(event.thread, event.value);
+        }
+    }
+    // Where nobody has written, it is what it was.
+    last.is_empty() || last.values().any(|&written| written.is_none_or(|written| written == value))
+}
+
+/// Which reorderings lead there: none if that cannot be, `None` if the engine did not decide it.
+fn reaches(run: &Run, engine: &mut Engine<'_, '_>, state: &[&Point], effort: Effort) -> Option<Stuck> {
+    debug_assert_eq!(state.len(), run.trace.threads());
     let at = |(thread, point): (usize, &&Point)| match point.event {
         // A thread that is not there yet stands before its first event anyway.
         Some(event) => At::Event(event),
-        None => At::End(ThreadId::new(thread), Op::Branch),
+        None => At::End(ThreadId::new(thread), pending(run, ThreadId::new(thread))),
     };
-    let mut meanwhile: Vec<At> = state.iter().enumerate().map(at).collect();
-    let Some(first) = meanwhile.pop() else { return Verdict::Infeasible };
-    debug_assert_eq!(state.len(), run.trace.threads());
-    engine.diverges(&Divergence { meanwhile, ..Divergence::new(first, Outcome::Any) }, effort)
+    let all: Vec<At> = state.iter().enumerate().map(at).collect();
+    let spins = |thread: &usize| matches!(state[*thread].waits, Waits::Spin(_));
+    let spinning: Vec<usize> = (0..state.len()).filter(spins).collect();
+    let spins = !spinning.is_empty();
+    let asked = if spins { spinning } else { vec![state.len().checked_sub(1)?] };
+    let mut schedules = Vec::new();
+    for thread in asked {
+        let outcome = match state[thread].waits {
+            Waits::Spin(Some(Seen::Value(value))) => Outcome::Sees(value),
+            Waits::Spin(Some(Seen::Busy)) => Outcome::Fails,
+            _ => Outcome::Any,
+        };
+        let mut meanwhile = all.clone();
+        let first = meanwhile.swap_remove(thread);
+        match engine.diverges(&Divergence { meanwhile, ..Divergence::new(first, outcome) }, effort) {
+            Verdict::Feasible(schedule) => schedules.push(schedule),
+            Verdict::Infeasible => return Some(Stuck { schedules: Vec::new(), spins }),
+            Verdict::Unknown(_) => return None,
+        }
+    }
+    Some(Stuck { schedules, spins })
+}
+
+/// What a thread still wants to do where the run ends.
+fn pending(run: &Run, thread: ThreadId) -> Op {
+    match run.threads.iter().flatten().find(|history| history.thread == thread).map(|history| history.end) {
+        Some(End::Waits { op: Some(op), .. }) => op,
+        _ => Op::Branch,
+    }
 }
 
 fn cut(run: &Run, state: &[&Point]) -> Vec<usize> {

@@ -157,10 +157,13 @@ pub struct Run {
     pub trace: Trace,
     /// What each thread did, by its number; `None` for those that do not exist in it.
     pub threads: Vec<Option<History>>,
-    /// It has so many operations that nobody wants to look at it: it spins, and nothing is learnt from it.
+    /// It has so many operations that nobody wants to look at it, and nothing is learnt from it.
     pub too_long: bool,
     /// Whether the plan was followed to its end.
     pub followed: bool,
+    /// Iterations of loops that change nothing and leave their thread as it was, wherever one begins with them. Where threads waited
+    /// in them, they went round once, or as often as was planned.
+    pub spins: Vec<Vec<(Operation, Seen)>>,
     /// Why what else could happen is not known exactly: operations of the run that the engine keeps as they were observed.
     pub inexact: Vec<String>,
 }

@@ -33,6 +33,7 @@ mod names;
 mod objects;
 mod places;
 mod short;
+mod sleepers;
 mod source;
 mod stacks;
 pub mod stats;
@@ -51,6 +52,7 @@ pub use objects::{
 };
 pub use places::{StackFrame, UserPlaces, is_user_file, is_user_place, plain_function, user_frame, without_address};
 pub use short::{short_function, told_function};
+pub use sleepers::Sleepers;
 pub use source::{is_source_file, line_identity, source_lines};
 pub use stacks::{Frame, StackColumn, Stacks};
 pub use trace::{Batch, EventSource, Pairing, Trace};

@@ -2,8 +2,8 @@
 //! numbers with their goals; asserts nothing about time.
 //!
 //! `cargo bench -p portent --bench native [-- NAME…]` runs the parts whose name contains a NAME: `bank`, `queue`, `matmul`,
-//! `pbzip2`, `switch`, `runs` (how many runs of a small program a second has), `large` (100 MB of debug information). The best of
-//! three runs counts. Times are processor time, user and system, of the program and, apart
+//! `pbzip2`, `switch`, `runs` (how many runs a second has of a small program with 200 events; `runs-2k`: of one with 2,400),
+//! `large` (100 MB of debug information). The best of three runs counts. Times are processor time, user and system, of the program and, apart
 //! from it, of the command that turns the recording into a trace; the slow-downs include both.
 
 use portent_explore::{Plan, Policy, Program, Run, Schedule};

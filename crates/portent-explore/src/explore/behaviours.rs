@@ -5,16 +5,17 @@
 //! two runs though it should be (an address that depends on who came first at the allocator). Threads are known by who started
 //! them, and as the how many-th.
 
-use super::{Event, Explorer, Extent, Options, Phase, SavedSearch, Subject};
+use super::{Event, Explorer, Extent, Options, Phase, SavedSearch, Subject, spinning};
 use crate::error::Error;
-use crate::outcome;
+use crate::outcome::{self, SpinKind};
 use crate::program::{Plan, Policy};
 use crate::run::Run;
 use crate::schedule::Schedule;
 use portent_order::engine::Effort;
 use portent_search::{End, History, Incomplete, Observes, Operation, Seen, SoFar, Step, Writes, stuck_cuts};
 use portent_trace::{
-    EventId, FunctionBlocks, InputEvent, InputOp, LocId, ObjectClass, Op, ReadOrder, SYSTEM_CALLS, ThreadId, Trace,
+    EventId, FunctionBlocks, InputEvent, InputOp, LocId, ObjectClass, Op, ReadOrder, SYSTEM_CALLS, StackColumn,
+    ThreadId, Trace, WriteOrder,
 };
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::collections::BTreeSet;
@@ -43,6 +44,8 @@ const WITHOUT_PROOF: usize = 24;
 const SHARE: u32 = 24;
 /// and where there may be one, all but one part of so many: failures are run again afterwards.
 const RESERVE: u32 = 8;
+/// Where so many times as many alternatives are left as there were runs, there are more behaviours than anybody waits for.
+const OUT_OF_REACH: usize = 40;
 /// How often a search that goes on is kept.
 const KEPT_EVERY: Duration = Duration::from_secs(10);
 
@@ -53,14 +56,23 @@ pub struct Behaviours {
     pub seen: u64,
     /// Alternatives that are known and were not tried.
     pub left: u64,
+    /// Where threads waited in loops that only look: rounds of these that change nothing are left out.
+    pub spins: BTreeSet<String>,
     /// Why there may be more, in words; empty if these are all.
     pub unproven: Vec<String>,
 }
 
 impl Behaviours {
+    /// How the assumption begins that is made of loops that only look: a round that sees the same changes nothing.
+    pub const SPIN_LOOPS: &'static str = "spin loops at ";
+
     /// What completeness rests on.
-    pub const ASSUMPTIONS: [&'static str; 3] =
-        ["this input", "sequential consistency", "each thread is a function of what it reads"];
+    pub fn assumptions(&self) -> Vec<String> {
+        let always = ["this input", "sequential consistency", "each thread is a function of what it reads"];
+        let spins: Vec<&str> = self.spins.iter().map(String::as_str).collect();
+        let spins = (!spins.is_empty()).then(|| format!("{}{}", Self::SPIN_LOOPS, spins.join(", ")));
+        always.into_iter().map(str::to_owned).chain(spins).collect()
+    }
 
     /// Whether these are all.
     pub fn are_all(&self) -> bool {
@@ -76,7 +88,7 @@ impl Explorer<'_> {
         if self.tries == 0 || self.out_of_time() {
             return Ok(());
         }
-        let most = if self.options.extent == Extent::Worthwhile { MOST_EVENTS } else { MOST_EVENTS * WHERE_ASKED };
+        let most = if self.options.extent.goes_on_after_failures() { MOST_EVENTS * WHERE_ASKED } else { MOST_EVENTS };
         if first.run.events.len() > most {
             let why = format!("the recorded run has more than the {most} events that are searched through");
             self.exploration.behaviours = Some(Behaviours { unproven: vec![why], ..Behaviours::default() });
@@ -103,20 +115,27 @@ impl Explorer<'_> {
             first,
             made: Vec::new(),
             numbers: FxHashMap::default(),
+            spins: BTreeSet::new(),
         };
         // States in which nobody can go on are no behaviours of their own where a run goes on beyond them: each is run, too.
         let mut stuck = Vec::new();
         let mut all_stuck = true;
         let mut watch = |visit: portent_search::Visit<'_, '_, '_>| {
-            let effort = Effort { deadline: options.deadline, ..Effort::default() };
-            match stuck_cuts(visit.run, visit.engine, MOST_COMBINATIONS, effort) {
-                Some(cuts) => {
-                    stuck.extend(cuts.into_iter().filter(|(cut, _)| !ends_at(visit.run, cut)).map(|(_, schedule)| {
-                        let turns = visit.run.turns(&schedule);
-                        portent_search::Plan { like: Some(visit.made), schedule, turns, seed: 0 }
-                    }))
+            if visit.is_over {
+                let effort = Effort { deadline: options.deadline, ..Effort::default() };
+                match stuck_cuts(visit.run, visit.spins, visit.engine, MOST_COMBINATIONS, effort) {
+                    Some(cuts) => {
+                        stuck.extend(cuts.into_iter().filter(|(cut, _)| !ends_at(visit.run, cut)).map(|(_, found)| {
+                            let plan = |schedule| {
+                                let turns = visit.run.turns(&schedule);
+                                portent_search::Plan { like: Some(visit.made), schedule, turns, seed: 0 }
+                            };
+                            (found.spins, found.schedules.into_iter().map(plan).collect::<Vec<_>>())
+                        }));
+                    }
+                    None => all_stuck = false,
                 }
-                None => all_stuck = false,
+                return ControlFlow::Continue(());
             }
             ControlFlow::Continue(())
         };
@@ -133,15 +152,25 @@ impl Explorer<'_> {
                 .incomplete
                 .insert(Incomplete::Inexact("states in which nobody can go on were not all looked for".into()));
         }
-        for plan in stuck.iter().take(most_stuck) {
-            portent_search::Subject::run(&mut subject, plan)?;
+        for (spins, plans) in stuck.iter().take(most_stuck) {
+            let mut hangs = false;
+            for plan in plans {
+                hangs |= subject.make(plan)?.outcome.deadlock.is_some();
+            }
+            if *spins && !hangs {
+                explored
+                    .incomplete
+                    .insert(Incomplete::Inexact("whether threads can spin for ever is not decided".into()));
+            }
         }
+        let spins = std::mem::take(&mut subject.spins);
         let left = |why: &Incomplete| match why {
             Incomplete::Budget(left) => *left as u64,
             _ => 0,
         };
         self.exploration.behaviours = Some(Behaviours {
             seen: explored.behaviours as u64,
+            spins,
             left: explored.incomplete.iter().map(left).max().unwrap_or(0),
             unproven: explored.incomplete.iter().map(sentence).collect(),
         });
@@ -182,6 +211,8 @@ struct Recorded<'e, 'a> {
     made: Vec<Made>,
     /// Threads, by who started them and as the how many-th.
     numbers: FxHashMap<(usize, u32), usize>,
+    /// Where threads waited in loops that only look.
+    spins: BTreeSet<String>,
     /// Runs of an earlier search.
     earlier: usize,
     /// Runs with more events are not searched through.
@@ -209,7 +240,7 @@ impl portent_search::Subject for Recorded<'_, '_> {
     fn run(&mut self, plan: &portent_search::Plan) -> Result<portent_search::Run, Error> {
         let Some(like) = plan.like else {
             let first = Arc::clone(&self.first);
-            let told = self.told(&first.run)?;
+            let told = self.told(&first.run, &FxHashMap::default())?;
             if self.explorer.options.resume.as_ref().is_some_and(|earlier| !earlier.begins_like(&told)) {
                 return Err(not_the_same());
             }
@@ -218,18 +249,18 @@ impl portent_search::Subject for Recorded<'_, '_> {
             return Ok(told);
         };
         let schedule = self.made[like].schedule(&plan.turns);
-        let run = self.explorer.program.run(&Plan {
-            policy: Policy::Stay,
-            seed: plan.seed,
-            schedule: Some(&schedule),
-            like: Some(&self.first.run),
-            limit: Some(self.explorer.limit()),
-            silent: true,
-        })?;
-        self.explorer.count(Phase::Searched);
+        let run = self.follow(plan, &schedule)?;
         let first = Arc::clone(&self.first);
-        self.explorer.watch(&run, &first, false);
-        let told = self.told(&run)?;
+        // The last one planned is to do what no run has done.
+        let last = plan.turns.last().and_then(|&turn| Some(self.made[like].threads.get(turn)?.as_ref()?.0));
+        let mut planned: FxHashMap<u32, u64> = FxHashMap::default();
+        for (thread, events) in &schedule.steps {
+            *planned.entry(*thread).or_default() += events;
+        }
+        if let Some(events) = last.and_then(|thread| planned.get_mut(&thread)) {
+            *events = events.saturating_sub(1);
+        }
+        let told = self.told(&run, &planned)?;
         self.saved.add(plan, &told);
         self.exact &= told.inexact.is_empty();
         if told.inexact.is_empty() && !told.too_long {
@@ -254,8 +285,11 @@ impl portent_search::Subject for Recorded<'_, '_> {
         let new = runs.saturating_sub(self.earlier.max(1));
         let few = if self.exact { 1 + self.explorer.options.neighbours * Options::TRIES } else { WITHOUT_PROOF };
         let enough = match self.explorer.options.extent {
-            Extent::Worthwhile if !provable || failures > 0 => new >= few || Instant::now() > self.share,
-            Extent::Worthwhile | Extent::Everything => false,
+            Extent::Worthwhile | Extent::WithinTime if !provable || failures > 0 => {
+                new >= few || Instant::now() > self.share
+            }
+            Extent::Worthwhile => new >= few && left > OUT_OF_REACH * runs,
+            Extent::WithinTime | Extent::Everything => false,
             Extent::Runs(_) => self.explorer.runs_left() == 0,
         };
         let interrupted = self.explorer.interrupt.load(Ordering::Relaxed);
@@ -308,8 +342,33 @@ struct Shown {
 }
 
 impl Recorded<'_, '_> {
-    /// The histories of a run.
-    fn told(&mut self, run: &Run) -> Result<portent_search::Run, Error> {
+    /// Makes a run that was planned.
+    fn make(&mut self, plan: &portent_search::Plan) -> Result<Run, Error> {
+        let schedule = self.made[plan.like.unwrap_or(0)].schedule(&plan.turns);
+        self.follow(plan, &schedule)
+    }
+
+    fn follow(&mut self, plan: &portent_search::Plan, schedule: &Schedule) -> Result<Run, Error> {
+        let run = self.explorer.program.run(&Plan {
+            policy: Policy::Stay,
+            seed: plan.seed,
+            schedule: Some(schedule),
+            like: Some(&self.first.run),
+            limit: Some(self.explorer.limit()),
+            silent: true,
+        })?;
+        self.explorer.count(Phase::Searched);
+        let first = Arc::clone(&self.first);
+        self.explorer.watch(&run, &first, false);
+        Ok(run)
+    }
+
+    /// The histories of a run, of which so many events of each thread were planned.
+    fn told(&mut self, whole: &Run, planned: &FxHashMap<u32, u64>) -> Result<portent_search::Run, Error> {
+        let shortened = spinning::shorten(whole, planned);
+        let begun = begin_with_initial(shortened.as_ref().unwrap_or(whole));
+        let (run, first) =
+            begun.as_ref().map_or((shortened.as_ref().unwrap_or(whole), 0), |(run, first)| (run, *first));
         let trace = run.trace(FunctionBlocks::None)?;
         if run.events.len() > self.longest {
             self.made.push(Made { threads: Vec::new() });
@@ -318,17 +377,19 @@ impl Recorded<'_, '_> {
                 threads: Vec::new(),
                 too_long: true,
                 followed: false,
+                spins: Vec::new(),
                 inexact: Vec::new(),
             });
         }
         let mut inexact: BTreeSet<String> = run.outcome.warnings.iter().cloned().collect();
         if self.made.is_empty() {
             // The same for all runs, and it takes a while.
-            inexact.extend(self.explorer.program.unexplored(run));
+            inexact.extend(self.explorer.program.unexplored(whole));
         }
         if run.outcome.signals {
             inexact.insert("signals could come at other times".into());
         }
+        inexact.extend(run.outcome.spins.iter().filter_map(doubt));
         let known = self.threads_of(run, &mut inexact);
         let count = 1 + self.numbers.values().copied().max().unwrap_or(0);
         let mut histories: Vec<Option<History>> = (0..count).map(|_| None).collect();
@@ -342,8 +403,13 @@ impl Recorded<'_, '_> {
             made[number] = Some((thread.index() as u32, Vec::new()));
         }
         let mut places = FxHashMap::default();
+        let mut did = vec![None; run.events.len()];
         let mut called = BTreeSet::new();
         for (at, event) in run.events.iter().enumerate() {
+            if at < first {
+                shown(run, &trace, at, 0, &known, &mut memory).ok();
+                continue;
+            }
             let events = executed.entry(event.thread).or_default();
             *events += 1;
             let Some(&number) = known.get(&event.thread) else { continue };
@@ -359,6 +425,7 @@ impl Recorded<'_, '_> {
                     if called.contains(&number) {
                         inexact.insert(format!("another outcome of {} is not looked for", of_class(InputOp::Send)));
                     }
+                    did[at] = Some((operation, seen));
                     if let (Some(history), Some((_, after))) = (&mut histories[number], &mut made[number]) {
                         history.steps.push(Step { operation, observes, seen, event });
                         after.push(*events);
@@ -375,11 +442,25 @@ impl Recorded<'_, '_> {
         }
         self.made.push(Made { threads: made });
         let followed = run.outcome.not_followed.is_none();
+        let own = spinning::by_thread(run);
+        let mut spins = Vec::new();
+        for spin in spinning::pure(run) {
+            self.spins.insert(spin.place.clone());
+            let more = if run.events.first().is_some_and(|event| event.thread.index() as u32 == spin.thread) {
+                first
+            } else {
+                0
+            };
+            let own = own.get(&spin.thread).map_or(&[][..], |own| &own[..own.len().min(spin.events as usize + more)]);
+            let iteration = &own[own.len().saturating_sub(spin.iteration as usize)..];
+            spins.push(iteration.iter().filter_map(|&at| did[at]).collect());
+        }
         Ok(portent_search::Run {
             trace,
             threads: histories,
             too_long: false,
             followed,
+            spins,
             inexact: inexact.into_iter().collect(),
         })
     }
@@ -418,6 +499,34 @@ impl Recorded<'_, '_> {
             ended.extend(joins.map(|event| ThreadId::new(event.object as usize)));
         }
         ended
+    }
+}
+
+/// The run with writes, by its first thread and before everything else, of what variables held at first; and how many these are. `None`
+/// if nothing is known of that but what was read.
+fn begin_with_initial(run: &Run) -> Option<(Run, usize)> {
+    let first = run.events.first()?;
+    let write = |&(object, value): &(u32, i64)| InputEvent {
+        op: InputOp::Write(WriteOrder::Plain),
+        object,
+        value: Some(value),
+        ..*first
+    };
+    let mut events: Vec<InputEvent> = run.outcome.initial.iter().map(write).collect();
+    let count = events.len();
+    events.extend(&run.events);
+    let mut stacks = StackColumn::default();
+    stacks.append(count, &run.stacks, 0..run.events.len());
+    let (names, outcome) = (run.names.clone(), run.outcome.clone());
+    (count > 0).then_some((Run { events, stacks, names, outcome, recording: Vec::new() }, count))
+}
+
+/// Why a loop that only looks may do more than that.
+fn doubt(spin: &outcome::Spin) -> Option<String> {
+    match spin.kind {
+        SpinKind::Waits => None,
+        SpinKind::Plain => Some(format!("whether the loop at {} only waits is not known", spin.place)),
+        SpinKind::Counts => Some(format!("the loop at {} counts its rounds", spin.place)),
     }
 }
 

@@ -24,6 +24,7 @@ mod outcomes;
 mod printed;
 mod saved;
 mod settle;
+mod spinning;
 
 pub use behaviours::Behaviours;
 pub use event::{Answer, Event, Examined, Exploration, Observer, Phase, Reached, Replayed, RunId, Stop};
@@ -96,13 +97,22 @@ pub enum Strategy {
 /// How far the search for all behaviours goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
-    /// As far as it is worth it: for as long as it may end in a proof, and else for a few runs.
+    /// As far as it is worth it: for as long as a proof is in reach, and else for a few runs.
     #[default]
     Worthwhile,
+    /// For as long as it may end in a proof, however far that is, within the time.
+    WithinTime,
     /// At most so many runs of the program, those that make sure of failures apart.
     Runs(u64),
     /// To its end.
     Everything,
+}
+
+impl Extent {
+    /// Whether it was said how far to go, so that a failure does not end it.
+    fn goes_on_after_failures(self) -> bool {
+        matches!(self, Extent::Runs(_) | Extent::Everything)
+    }
 }
 
 impl Options {
@@ -421,7 +431,7 @@ impl Explorer<'_> {
     fn runs_left(&self) -> u64 {
         match self.options.extent {
             Extent::Runs(most) => most.saturating_sub(self.exploration.looked()),
-            Extent::Worthwhile | Extent::Everything => u64::MAX,
+            Extent::Worthwhile | Extent::WithinTime | Extent::Everything => u64::MAX,
         }
     }
 
@@ -464,13 +474,13 @@ impl Explorer<'_> {
         /// Runs whose plans are made at a time.
         const AT_A_TIME: u64 = 64;
         let mut made = 0;
-        while !self.out_of_time() && (self.failures() == 0 || self.options.extent != Extent::Worthwhile) {
+        while !self.out_of_time() && (self.failures() == 0 || self.options.extent.goes_on_after_failures()) {
             let number = AT_A_TIME.min(self.runs_left());
             let seed = |nth: u64| self.seed(1 + nth);
             let ways = (made..made + number).map(|nth| (Schedule::default(), policy(nth), seed(nth))).collect();
             made += number;
             self.run_all(subject, ways, Phase::ByChance, &mut |explorer, _| {
-                explorer.failures() == 0 || explorer.options.extent != Extent::Worthwhile
+                explorer.failures() == 0 || explorer.options.extent.goes_on_after_failures()
             })?;
         }
         Ok(())

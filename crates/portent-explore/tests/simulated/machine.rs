@@ -331,6 +331,7 @@ impl<'a> Machine<'a> {
         let waits = |(thread, (line, _)): (usize, (usize, Instruction))| Stuck {
             thread: thread as u32,
             asleep: false,
+            spins: false,
             place: format!("sim.c:{line}"),
             sentence: format!("T{thread} waits at sim.c:{line}"),
         };

@@ -36,13 +36,23 @@ impl Waiting {
     /// The same in the terms of all front ends.
     pub(crate) fn stuck(&self) -> Stuck {
         let asleep = self.pending == u64::from(op::WAKE);
-        Stuck { thread: self.thread as u32, asleep, place: self.location.clone(), sentence: self.sentence() }
+        let (thread, place) = (self.thread as u32, self.location.clone());
+        Stuck { thread, asleep, spins: self.spins(), place, sentence: self.sentence() }
+    }
+
+    /// Whether it waits in a loop: accesses and tries never wait by themselves.
+    fn spins(&self) -> bool {
+        let op = u16::try_from(self.pending).unwrap_or(u16::MAX);
+        op < op::ACCESSES || matches!(op, op::BUSY | op::BUSY_SHARED | op::SEMAPHORE_BUSY)
     }
 
     /// What the thread waits for, in words.
     pub fn sentence(&self) -> String {
         let object = self.object.as_deref().unwrap_or("?");
         let what = match u16::try_from(self.pending).unwrap_or(u16::MAX) {
+            op if op < op::ACCESSES => format!("loops for ever until {object} changes"),
+            op::BUSY | op::BUSY_SHARED => format!("tries for ever to take lock {object}"),
+            op::SEMAPHORE_BUSY => format!("tries for ever to pass semaphore {object}"),
             op::ACQUIRE | op::TRY_ACQUIRE | op::ACQUIRE_ALL => format!("waits for lock {object}"),
             op::ACQUIRE_SHARED | op::TRY_ACQUIRE_SHARED => format!("waits to share lock {object}"),
             op::ONCE_BEGIN | op::ONCE_PASS => format!("waits for the initialiser of {object}"),

@@ -291,7 +291,7 @@ impl Converter {
     /// it was last seen in that.
     fn place_of_death(&mut self, thread: u32, pc: u64) -> String {
         let last = self.positions.get(thread as usize).copied().unwrap_or(0);
-        match [pc, last].into_iter().find_map(|pc| self.symbols.place(pc).own) {
+        match [pc, last].into_iter().find_map(|pc| self.symbols.place(pc).own.clone()) {
             Some(line) => {
                 let site = self.memory.site(line);
                 self.site_text(site)

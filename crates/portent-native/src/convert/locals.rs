@@ -6,7 +6,7 @@
 //! is called what the program meant.
 //!
 //! Bytes of a frame that no variable has are a local of its function without a name: temporaries, and variables of which
-//! debug information does not say where they are (clang's does not for many from -O1 on). So is all of the frame of a function
+//! debug information does not say where they are (clang's does not for many from -O1 on), unless there is only one of the size. So is all of the frame of a function
 //! without debug information. Frames of code without instrumentation are not known; what lies there is the stack, and nothing
 //! else.
 
@@ -95,17 +95,21 @@ impl Locals {
     /// like that begins there.
     pub(super) fn part(&self, local: u32, offset: u64, len: u64) -> LocalPart {
         let known = &self.list[local as usize];
+        let nameless = || LocalPart { offset, ..LocalPart::default() };
         match (&known.layout, known.number) {
             (Some(layout), Some(number)) if len == 0 => layout.object(number, offset),
             (Some(layout), Some(number)) => layout.part(number, offset, len),
-            _ => LocalPart { offset, ..LocalPart::default() },
+            (Some(layout), None) => layout.lost_part(len).unwrap_or_else(nameless),
+            (None, _) => nameless(),
         }
     }
 
     /// What a part of a variable is to the trace.
     pub(super) fn name<'a>(&'a self, thread: u32, local: u32, part: &'a LocalPart) -> ObjectName<'a> {
         let known = &self.list[local as usize];
-        let local = Local { function: &known.function, name: &known.name };
+        let lost = part.lost.zip(known.layout.as_ref()).map(|(lost, layout)| layout.lost_name(lost));
+        let (name, inlined) = lost.unwrap_or((&known.name, None));
+        let local = Local { function: inlined.unwrap_or(&known.function), name };
         let object = Object::Stack { thread: ThreadId::new(thread as usize), local: Some(local) };
         ObjectName { path: &part.path, ..ObjectName::at(object, part.offset) }
     }

@@ -41,7 +41,7 @@ pub use faults::Misdeeds;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
-use crate::symbols::{Allocating, Meaning, Module, OwnLine, Symbols};
+use crate::symbols::{Allocating, Meaning, Module, OwnLine, SourcePlace, Symbols};
 use areas::Area;
 use benign::Benign;
 use context::EventContext;
@@ -52,13 +52,14 @@ use memory::Memory;
 use oddities::Oddity;
 use owners::Owners;
 use pages::{KnownVariable, Seen};
-use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, note, op};
+use portent_explore::{Spin, SpinKind};
+use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, note, op, spins};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
     SYSTEM_CALLS, StackId, ThreadId, TraceError, WriteOrder, is_user_place,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sites::{OpenCall, Sites};
 use std::cell::Cell;
 use std::path::Path;
@@ -77,6 +78,10 @@ pub struct Converted {
     pub oddities: Oddities,
     /// Who waited for whom, if nobody could move.
     pub deadlock: Option<Vec<Waiting>>,
+    /// Where threads waited in loops that only look.
+    pub spins: Vec<Spin>,
+    /// What global variables held before the first write, where that came before any read.
+    pub initial: Vec<(u32, i64)>,
     /// What the program did to memory and objects, and how it died.
     pub misdeeds: Misdeeds,
     /// Where the threads of a schedule's goal were when it was reached, in the program's own code.
@@ -152,8 +157,8 @@ pub fn convert(
     sink.write(&converter.names, &batch)?;
     // Damage inside an event is seen only now.
     converter.survey.events = index;
-    let Converter { survey, names, symbols, oddities, deadlock, faults, goal_places, .. } = converter;
-    Ok(Converted { survey, names, symbols, oddities, deadlock, misdeeds: faults.finish(), goal_places })
+    let Converter { survey, names, symbols, oddities, deadlock, spins, initial, faults, goal_places, .. } = converter;
+    Ok(Converted { survey, names, symbols, oddities, deadlock, spins, initial, misdeeds: faults.finish(), goal_places })
 }
 
 /// A trace has room for so many call stacks, and for one more every few events; recursion that needs more is shortened.
@@ -179,6 +184,10 @@ struct Converter {
     /// How often each thread has asked that its accesses be ignored.
     ignoring: Vec<u32>,
     deadlock: Option<Vec<Waiting>>,
+    spins: Vec<Spin>,
+    initial: Vec<(u32, i64)>,
+    /// Variables that were accessed.
+    met: FxHashSet<u32>,
     goal_places: Vec<String>,
     /// The region of what each pointer was last seen to point to, by the pointer and the address.
     pointed: FxHashMap<(u32, i64), u32>,
@@ -222,6 +231,9 @@ impl Converter {
             benign: Benign::default(),
             ignoring: vec![0; threads],
             deadlock: None,
+            spins: Vec::new(),
+            initial: Vec::new(),
+            met: FxHashSet::default(),
             goal_places: Vec::new(),
             pointed: FxHashMap::default(),
             owners: Owners::default(),
@@ -292,6 +304,10 @@ impl Converter {
                 if let Some(area) = freed.filter(|_| !is_object) {
                     self.used_after_free(thread, index, event, area);
                 }
+                if self.met.insert(known.variable) && event.op >= op::WRITE && !known.on_stack {
+                    let value = self.symbols.initial(address, size);
+                    self.initial.extend(value.map(|value| (known.variable, extended(value, size, known.meaning))));
+                }
                 known
             }
         };
@@ -322,10 +338,7 @@ impl Converter {
             None if is_read => {}
             None => pages.write_unknown(address, size.into()),
         }
-        let told = told.map(|value| {
-            let unused = if meaning == Meaning::Signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
-            ((value << unused) as i64) >> unused
-        });
+        let told = told.map(|value| extended(value, size, meaning));
         if meaning == Meaning::Pointer {
             // Whoever wrote it: libraries link the nodes of trees and lists.
             if let Some(value) = event.value {
@@ -400,7 +413,7 @@ impl Converter {
         let child = child.filter(|&child| (child as usize) < self.survey.threads.len());
         let block = match op {
             // What the program calls it, or the function that it begins in.
-            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.unwrap_or_default(),
+            InputOp::Begin if self.block.is_empty() => self.symbols.place(pc).outer.clone().unwrap_or_default(),
             InputOp::Begin => std::mem::take(&mut self.block),
             _ => String::new(),
         };
@@ -455,6 +468,16 @@ impl Converter {
                 let places = rows.map(|[thread, _, _, _, pc, _]: [u64; 6]| self.own_place(thread as u32, pc));
                 self.goal_places = places.collect();
             }
+            note::SPINS => {
+                let [pc, what, events, iteration] = numbers(payload);
+                let place = self.own_place(running, pc);
+                let kind = match what {
+                    spins::WAITS => SpinKind::Waits,
+                    spins::COUNTS => SpinKind::Counts,
+                    _ => SpinKind::Plain,
+                };
+                self.spins.push(Spin { thread: running, events, iteration, kind, place });
+            }
             note::DEADLOCK => self.deadlock = Some(payload.chunks_exact(32).map(|row| self.waiting(row)).collect()),
             _ => self.fault_note(kind, payload, running, index),
         }
@@ -470,15 +493,19 @@ impl Converter {
         // Code without instrumentation was called just behind where the thread was last seen.
         let position = self.positions.get(thread as usize).copied().filter(|&position| position != 0);
         let mut called = pc;
-        for own in std::iter::once(pc).chain(position).chain(callers) {
+        let mut calls = std::iter::once(pc).chain(position).chain(callers);
+        while let Some(own) = calls.next() {
             if let Some(site) = self.sites.allocation(own, &self.symbols, &mut self.memory) {
-                return (site, Allocating { pc, called, own });
+                let outer = calls.find(|&caller| caller != own).unwrap_or(own);
+                return (site, Allocating { pc, called, own, outer });
             }
             called = own;
         }
         let place = self.symbols.place(pc);
-        let line = OwnLine { text: place.text, function: place.function.unwrap_or_default(), source: place.source };
-        (self.memory.site(line), Allocating { pc, called: pc, own: pc })
+        let SourcePlace { text, function, source, .. } = &*place;
+        let function = function.clone().unwrap_or_default();
+        let line = OwnLine { text: text.clone(), function, source: source.clone() };
+        (self.memory.site(line), Allocating { pc, called: pc, own: pc, outer: pc })
     }
 
     /// Whose memory an address is now.
@@ -522,12 +549,13 @@ impl Converter {
             Some(ObjectClass::Condition | ObjectClass::Semaphore | ObjectClass::Barrier | ObjectClass::Token) => {
                 self.object_name(address)
             }
+            Some(ObjectClass::Variable) => self.object_name(address),
             _ => None,
         };
         let name = self.survey.thread_name(thread as usize);
         let location = self.own_place(thread as u32, pc);
         // The function of a line that is somebody else's tells nothing.
-        let function = place.function.filter(|_| location == place.text);
+        let function = place.function.clone().filter(|_| location == place.text);
         Waiting { thread, name, pending, object, location, function, holders }
     }
 }
@@ -536,4 +564,10 @@ impl Converter {
 fn own_text(names: &Names, at: LocId) -> String {
     let location = names.location(at);
     if is_user_place(&location) { location.to_string() } else { String::new() }
+}
+
+/// A value of so many bytes as a number.
+fn extended(value: u64, size: u32, meaning: Meaning) -> i64 {
+    let unused = if meaning == Meaning::Signed { 64u32.saturating_sub(8 * size) & 63 } else { 0 };
+    ((value << unused) as i64) >> unused
 }

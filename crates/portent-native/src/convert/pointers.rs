@@ -72,6 +72,6 @@ impl Converter {
 
 /// The function that begins at an address.
 fn function_at(symbols: &Symbols, address: u64) -> Option<String> {
-    let function = symbols.place(address.wrapping_add(1)).outer?;
+    let function = symbols.place(address.wrapping_add(1)).outer.clone()?;
     Some(format!("&{}", short_function(&function)))
 }

@@ -160,7 +160,7 @@ impl Sites {
             reason = "a place that cannot be named must leave no trace, and entries cannot fail"
         )]
         if !self.known.contains_key(&pc) {
-            let site = Site::of(symbols.place(pc), names)?;
+            let site = Site::of(&symbols.place(pc), names)?;
             self.known.insert(pc, site);
         }
         Ok(&self.known[&pc])
@@ -193,13 +193,13 @@ impl Sites {
 
     /// The allocation site of a call that returns to `pc`, unless that is in a library.
     pub(super) fn allocation(&mut self, pc: u64, symbols: &Symbols, memory: &mut Memory) -> Option<u32> {
-        let site = || symbols.place(pc).own.map(|line| memory.site(line));
+        let site = || symbols.place(pc).own.clone().map(|line| memory.site(line));
         *self.allocations.entry(pc).or_insert_with(site)
     }
 }
 
 impl Site {
-    fn of(place: SourcePlace, names: &mut Names) -> Result<Site, Problem> {
+    fn of(place: &SourcePlace, names: &mut Names) -> Result<Site, Problem> {
         let mut located = |text: &str, function: &Option<String>, source: &str| {
             names.intern_source_location(text, function.as_deref().unwrap_or_default(), source)
         };
@@ -210,7 +210,7 @@ impl Site {
         for (Inlined { function, .. }, call) in place.inlined.iter().zip(calls).rev() {
             inlined.push(Frame { function: names.intern(ObjectClass::Function, function.as_bytes())?, call });
         }
-        let function = names.intern(ObjectClass::Function, place.outer.unwrap_or(place.text).as_bytes())?;
+        let function = names.intern(ObjectClass::Function, place.outer.as_ref().unwrap_or(&place.text).as_bytes())?;
         Ok(Site { location, function, inlined: inlined.into(), in_runtime: place.in_runtime })
     }
 }

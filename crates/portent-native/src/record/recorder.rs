@@ -253,8 +253,8 @@ pub fn run_of(log: &LogFile, invocation: &Invocation) -> Result<Run, Error> {
 impl Recorded {
     /// How the run ended, in the terms of all front ends.
     fn outcome(&self, timed_out: bool, output: &Output) -> Outcome {
-        let Converted { survey, symbols, names, deadlock, misdeeds, goal_places, .. } = &self.converted;
-        let place = |pc: u64| symbols.place(pc).text;
+        let Converted { survey, symbols, names, deadlock, spins, initial, misdeeds, goal_places, .. } = &self.converted;
+        let place = |pc: u64| symbols.place(pc).text.clone();
         let assertion = survey.messages.iter().find(|said| said.kind == message::ASSERTION);
         let at_goal = |(at, one): (usize, &AtGoal)| explore::AtGoal {
             thread: one.thread as u32,
@@ -289,6 +289,8 @@ impl Recorded {
             crash: misdeeds.crash.clone(),
             thrown: misdeeds.thrown.clone(),
             deadlock: deadlock.as_ref().map(|all| all.iter().map(Waiting::stuck).collect()),
+            spins: spins.clone(),
+            initial: initial.clone(),
             at_goal: survey.goal.as_ref().map(|all| all.iter().enumerate().map(at_goal).collect()),
             not_followed: survey.diverged.map(not_followed),
             faults: misdeeds.faults.clone(),

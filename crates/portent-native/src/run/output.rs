@@ -165,18 +165,16 @@ impl Stream {
 
     /// What is kept, and whether that is all.
     fn read(&self) -> io::Result<(Vec<u8>, bool)> {
-        let mut kept = Vec::new();
-        let whole = self.length() <= KEPT;
-        let mut at = 0;
-        while at < KEPT {
-            let mut buffer = [0; 1 << 16];
-            let most = buffer.len().min((KEPT - at) as usize);
-            match self.file.read_at(&mut buffer[..most], at)? {
+        let length = self.length();
+        let mut kept = vec![0; length.min(KEPT) as usize];
+        let mut filled = 0;
+        while filled < kept.len() {
+            match self.file.read_at(&mut kept[filled..], filled as u64)? {
                 0 => break,
-                length => kept.extend_from_slice(&buffer[..length]),
+                more => filled += more,
             }
-            at = kept.len() as u64;
         }
-        Ok((kept, whole))
+        kept.truncate(filled);
+        Ok((kept, length <= KEPT))
     }
 }

@@ -8,6 +8,7 @@ use super::log_file::{self, LogFile};
 use super::output::Files;
 use crate::Error;
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, getrlimit};
 use portent_runtime::plan::Plan;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -26,6 +27,11 @@ pub(super) enum Session {
 
 /// A recording in memory is at most so long; longer ones go to a disk.
 const ROOM: u64 = 64 << 20;
+
+/// How long it can be here: the limit for files holds for memory, too, and going beyond it would end this process.
+fn room() -> u64 {
+    getrlimit(Resource::RLIMIT_FSIZE).map_or(ROOM, |(limit, _)| limit.min(ROOM))
+}
 
 /// Memory for a run.
 #[derive(Debug)]
@@ -86,7 +92,7 @@ impl Places {
 impl Lent {
     /// Leaves an empty recording there, and the plan.
     pub(super) fn begin(&self, plan: &Plan) -> std::io::Result<()> {
-        log_file::create_in_memory(&self.memory.log, ROOM)?;
+        log_file::create_in_memory(&self.memory.log, room())?;
         let bytes = plan.to_bytes();
         self.memory.plan.set_len(bytes.len() as u64)?;
         self.memory.plan.write_all_at(&bytes, 0)

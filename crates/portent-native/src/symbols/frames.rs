@@ -1,7 +1,8 @@
 //! Variables on stacks, out of the debug information of the functions that declare them.
 //!
 //! Only variables that stand at a fixed distance from a register of the frame ([`CallFrame`]) are here; those in registers are
-//! never accessed by others, and arrays of variable length are left out.
+//! never accessed by others, and arrays of variable length are left out. clang forgets from -O1 on where variables are that
+//! others have the address of: of those only the names and sizes are known.
 
 use super::types::{Meaning, Part, TypeId};
 use super::units::{Debug, Entry, EntryAt, Next, Slice, Span, Unit, contains, is_class, single, walk};
@@ -13,7 +14,17 @@ use std::rc::Rc;
 pub struct FrameLayout {
     code: Vec<Span>,
     variables: Vec<Variable>,
+    lost: Vec<Lost>,
     debug: Rc<Debug>,
+}
+
+/// A variable of which nobody knows where it is: not in a register, as far as anybody says.
+#[derive(Debug)]
+struct Lost {
+    name: String,
+    function: Option<String>,
+    size: u64,
+    ty: TypeId,
 }
 
 /// A variable on the frame.
@@ -82,9 +93,27 @@ pub struct LocalPart {
     pub offset: u64,
     /// What its bytes stand for.
     pub meaning: Meaning,
+    /// Of bytes that no variable is known to have: the only one that they can be, by its number.
+    pub lost: Option<u32>,
 }
 
 impl FrameLayout {
+    /// What `len` bytes are that no variable is known to have, if they can be only one.
+    pub fn lost_part(&self, len: u64) -> Option<LocalPart> {
+        let mut fitting = self.lost.iter().enumerate().filter(|(_, lost)| lost.size == len);
+        let (number, lost) = fitting.next().filter(|_| len > 0)?;
+        if fitting.next().is_some() {
+            return None;
+        }
+        let Part { meaning, .. } = self.debug.types.borrow().types.part(lost.ty, 0, len);
+        Some(LocalPart { meaning, lost: Some(number as u32), ..LocalPart::default() })
+    }
+
+    /// The name of one of those, and the function that declares it, if that was inlined.
+    pub fn lost_name(&self, number: u32) -> (&str, Option<&str>) {
+        self.lost.get(number as usize).map_or(("?", None), |lost| (&lost.name, lost.function.as_deref()))
+    }
+
     /// The variable that holds an address on a frame, when its function is at `pc`.
     pub fn find(&self, frame: CallFrame, pc: u64, address: u64) -> Option<FoundLocal> {
         let inside = self.code.is_empty() || contains(&self.code, pc);
@@ -132,7 +161,7 @@ impl FrameLayout {
         let ty = self.variables.get(number as usize).and_then(|variable| variable.ty);
         let Some(ty) = ty else { return LocalPart { offset, ..LocalPart::default() } };
         let Part { path, offset, meaning } = self.debug.types.borrow().types.part(ty, offset, len);
-        LocalPart { path, offset, meaning }
+        LocalPart { path, offset, meaning, lost: None }
     }
 
     /// Which part of a variable a lock or the like at an offset is.
@@ -170,6 +199,52 @@ impl Variable {
     }
 }
 
+impl Lost {
+    fn of(debug: &Debug, at: EntryAt, scopes: &[Scope]) -> Option<Lost> {
+        if is_somewhere(debug, at) {
+            return None;
+        }
+        let name = debug.own_or_origin_name(at)?;
+        let mut reader = debug.types.borrow_mut();
+        let ty = reader.of_variable(debug, at)?;
+        let size = reader.types.get(ty).size;
+        let function = scopes.last().and_then(|scope| scope.function.clone());
+        (size > 0).then_some(Lost { name, function, size, ty })
+    }
+}
+
+/// Whether a variable is in a register, in memory or nowhere for part of the code; not so if all that is known are values.
+fn is_somewhere(debug: &Debug, at: EntryAt) -> bool {
+    let Some((unit, entry)) = debug.unit(at.unit).zip(debug.entry(at)) else { return true };
+    let is_value = |expression: gimli::Expression<Slice>| {
+        let mut operations = expression.operations(unit.encoding());
+        let mut value = false;
+        while let Ok(Some(operation)) = operations.next() {
+            match operation {
+                Operation::UnsignedConstant { .. } | Operation::SignedConstant { .. } => {}
+                Operation::StackValue | Operation::ImplicitValue { .. } => value = true,
+                _ => return false,
+            }
+        }
+        value
+    };
+    match entry.attr_value(gimli::DW_AT_location) {
+        // What was optimised away is as little there.
+        None => true,
+        Some(AttributeValue::Exprloc(expression)) => !is_value(expression),
+        Some(value) => match debug.dwarf.attr_locations(unit, value) {
+            Ok(Some(mut list)) => {
+                let mut somewhere = false;
+                while let Ok(Some(item)) = list.next() {
+                    somewhere |= !is_value(item.data);
+                }
+                somewhere
+            }
+            _ => true,
+        },
+    }
+}
+
 /// A block, or a function that was inlined, around what is being read.
 struct Scope {
     depth: isize,
@@ -185,7 +260,7 @@ impl FrameLayout {
         let frame_base = frame_base(unit, &entry);
         let code = debug.code_of(unit, &entry);
         let mut scopes: Vec<Scope> = Vec::new();
-        let mut variables = Vec::new();
+        let (mut variables, mut lost) = (Vec::new(), Vec::new());
         walk(unit, Some(function.offset), |met| {
             if met.offset == function.offset {
                 return Next::Inside;
@@ -205,8 +280,11 @@ impl FrameLayout {
                     let code = unit.entry(UnitOffset(met.offset)).map(|entry| debug.code_of(unit, &entry));
                     scopes.push(Scope { depth: met.depth, code: code.unwrap_or_default(), function });
                 }
-                gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter if met.has(gimli::DW_AT_location) => {
-                    variables.extend(Variable::of(debug, at, frame_base, &scopes));
+                gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
+                    match Variable::of(debug, at, frame_base, &scopes) {
+                        Some(variable) => variables.push(variable),
+                        None => lost.extend(Lost::of(debug, at, &scopes)),
+                    }
                 }
                 tag if is_class(tag) => return Next::Behind,
                 _ => {}
@@ -226,7 +304,7 @@ impl FrameLayout {
             let shared = (0..variables.len()).any(|other| other != at && overlap(&variables[at], &variables[other]));
             variables[at].shared = shared;
         }
-        Some(FrameLayout { code, variables, debug: Rc::clone(debug) })
+        Some(FrameLayout { code, variables, lost, debug: Rc::clone(debug) })
     }
 }
 

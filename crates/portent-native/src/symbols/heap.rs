@@ -3,7 +3,8 @@
 //! Debug information of gcc says nothing about what a call of `malloc` or `new` makes. Asked are, in this order: the library's
 //! function that allocates, which has the type in its name (`std::allocator<Account>::allocate`, so all containers and
 //! `std::make_shared`); the line that allocates (`new Node`, `sizeof(struct node)`); the variable that the line assigns to,
-//! by its type. What the last two say is believed only if debug information knows a type of that name whose size fits.
+//! by its type; and where these say nothing, as in a program's own `xmalloc`, the same of the lines that call it. What lines say
+//! is believed only if debug information knows a type of that name whose size fits.
 
 use super::frames::LocalPart;
 use super::types::{Meaning, Part, TypeId};
@@ -19,6 +20,9 @@ pub struct Allocating {
     pub called: u64,
     /// In the program's own code.
     pub own: u64,
+    /// In the program's function that called that one: functions that allocate for others are told what, not why. The same, if
+    /// there is none.
+    pub outer: u64,
 }
 
 /// What was allocated.
@@ -59,7 +63,7 @@ impl HeapType {
             return whole;
         }
         let Part { path, offset, meaning } = debug.types.borrow().types.part(ty, inside, len);
-        LocalPart { path: element + &path, offset, meaning }
+        LocalPart { path: element + &path, offset, meaning, lost: None }
     }
 
     /// Which part of it a lock or the like at an offset is.
@@ -80,6 +84,8 @@ pub(super) struct Allocation<'a> {
     pub(super) around: &'a [String],
     /// The text of the program's own line.
     pub(super) line: &'a str,
+    /// The texts of the lines that called the function which that line is in, the innermost first, each with a program counter.
+    pub(super) callers: &'a [(String, u64)],
     /// A program counter of that line, as the file counts, and one of the allocating call.
     pub(super) own: u64,
     pub(super) call: u64,
@@ -100,7 +106,7 @@ const FUTURE: &str = "std::future's state";
 
 /// What an allocation makes.
 pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Option<HeapType> {
-    let Allocation { functions, around, line, own, call, size } = *allocation;
+    let Allocation { functions, around, line, callers, own, call, size } = *allocation;
     if let Some((held, at, count)) = functions.iter().chain(around).find_map(|function| made_in_rust(function)) {
         let shown = without_any_scopes(held);
         let known =
@@ -127,8 +133,15 @@ pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Optio
     if functions.iter().any(|function| function.contains("std::thread::thread<")) {
         return Some(HeapType { name: "std::thread's function".into(), ..HeapType::of_size(size) });
     }
-    let named = types_in(line).into_iter().find_map(|name| by_name(debug, own, &name, size, &name, Count::AsFits));
-    named.or_else(|| by_variable(debug, own, assigned(line)?, size))
+    // One that is allocated for somebody who calls it something: several would be a guess.
+    let for_caller = |(line, pc): &(String, u64)| by_line(debug, line, *pc, size).filter(|found| found.stride == 0);
+    by_line(debug, line, own, size).or_else(|| callers.iter().find_map(for_caller))
+}
+
+/// What a line of the source allocates.
+fn by_line(debug: &Rc<Debug>, line: &str, pc: u64, size: u64) -> Option<HeapType> {
+    let named = types_in(line).into_iter().find_map(|name| by_name(debug, pc, &name, size, &name, Count::AsFits));
+    named.or_else(|| by_variable(debug, pc, assigned(line)?, size))
 }
 
 /// What a function of Rust's library allocates: the type, where in the block it is, and how many of them.
@@ -141,10 +154,17 @@ fn made_in_rust(function: &str) -> Option<(&str, u64, Count)> {
         ("alloc::raw_vec::RawVec<", 0, Count::Several),
         ("alloc::vec::from_elem::<", 0, Count::Several),
     ];
+    /// What those that count have around what they hold.
+    const COUNTED: [&str; 3] = ["alloc::sync::ArcInner<", "alloc::rc::RcInner<", "alloc::rc::RcBox<"];
     let function = function.trim_start_matches('<');
+    if let Some((element, _)) = function.split_once(" as alloc::vec::spec_from_elem::") {
+        return Some((element, 0, Count::Several));
+    }
     MAKERS.iter().find_map(|&(maker, at, count)| {
         let held = first_argument(function.strip_prefix(maker)?);
-        // What the library allocates for itself has no name for anybody.
+        let counted = COUNTED.iter().find_map(|name| held.strip_prefix(name)).map(first_argument);
+        let (held, at) = counted.map_or((held, at), |inner| (inner, 16));
+        // An old symbol does not say what T is.
         (held.len() > 1).then_some((held, at, count))
     })
 }
@@ -433,6 +453,10 @@ mod tests {
         let (held, at, count) = made_in_rust(mutex).unwrap();
         assert_eq!((held, at, count), ("std::sync::poison::mutex::Mutex<main::State>", 16, Count::One));
         assert_eq!(without_any_scopes(held), "Mutex<State>");
+        let counted = "<alloc::boxed::Box<alloc::sync::ArcInner<main::Shared>>>::new";
+        assert_eq!(made_in_rust(counted), Some(("main::Shared", 16, Count::One)));
+        let zeros = "<u64 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem::<alloc::alloc::Global>";
+        assert_eq!(made_in_rust(zeros), Some(("u64", 0, Count::Several)));
         assert_eq!(made_in_rust("alloc::vec::from_elem::<u64>"), Some(("u64", 0, Count::Several)));
         assert_eq!(made_in_rust("std::vector<int>::push_back(int&&)"), None);
         assert_eq!(made_in_rust("<alloc::vec::Vec<T>>::push"), None, "an old symbol does not say what T is");

@@ -21,6 +21,7 @@ pub use types::Meaning;
 use crate::files::{Kept, mapped};
 use entry_names::demangled;
 use globals::{Globals, Whole};
+use object::{Object as _, ObjectSection as _};
 use portent_trace::{line_identity, source_lines};
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
@@ -103,10 +104,12 @@ struct Image {
     file: OnceCell<Option<object::File<'static>>>,
     debug: OnceCell<Option<Rc<Debug>>>,
     globals: OnceCell<Globals>,
+    /// Where something is put when it is loaded.
+    filled: OnceCell<Vec<u64>>,
     /// What is on the frames of functions, by where the functions are.
     frames: RefCell<FxHashMap<EntryAt, Option<Rc<FrameLayout>>>>,
     /// Places that were looked up, by the address that the file gives, as told in one directory.
-    places: RefCell<FxHashMap<u64, SourcePlace>>,
+    places: RefCell<FxHashMap<u64, Rc<SourcePlace>>>,
     /// What calls allocate, and how much of it.
     heap_types: RefCell<FxHashMap<(Allocating, u64), Rc<HeapType>>>,
 }
@@ -129,8 +132,8 @@ fn line_of(file: &Path, line: u32) -> String {
 impl Image {
     fn new(path: &str) -> Image {
         let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
-        let (lines, file, debug, globals, frames, places, heap_types) = Default::default();
-        Image { path: path.into(), name: name.into(), lines, file, debug, globals, frames, places, heap_types }
+        let (lines, file, debug, globals, filled, frames, places, heap_types) = Default::default();
+        Image { path: path.into(), name: name.into(), lines, file, debug, globals, filled, frames, places, heap_types }
     }
     /// The image of a file as it is now, for places that are told relative to a directory.
     fn of(path: &str, directory: &Path) -> Rc<Image> {
@@ -156,6 +159,29 @@ impl Image {
     fn globals(&self) -> &Globals {
         let read = || self.file().map(|file| Globals::of(file, self.debug().cloned()));
         self.globals.get_or_init(|| read().unwrap_or_default())
+    }
+    /// The bytes at an address of the file, if they are data that can change and that nothing is put into while it is loaded.
+    fn initial(&self, address: u64, size: u32) -> Option<u64> {
+        let (file, end) = (self.file()?, address + u64::from(size));
+        let holds = |section: &object::Section<'_, '_>| {
+            section.address() <= address && end <= section.address() + section.size() && section.address() > 0
+        };
+        let section = file.sections().find(holds)?;
+        let filled =
+            self.filled.get_or_init(|| file.dynamic_relocations().into_iter().flatten().map(|(at, _)| at).collect());
+        if size > 8 || filled.iter().any(|&at| at < end && address < at + 8) {
+            return None;
+        }
+        match section.kind() {
+            object::SectionKind::UninitializedData => Some(0),
+            object::SectionKind::Data => {
+                let bytes = section.data_range(address, u64::from(size)).ok()??;
+                let mut value = [0; 8];
+                value.get_mut(..bytes.len())?.copy_from_slice(bytes);
+                Some(u64::from_le_bytes(value))
+            }
+            _ => None,
+        }
     }
     /// What is on the frame of the function that contains `pc`, by the addresses of the file.
     fn frame(&self, pc: u64) -> Option<Rc<FrameLayout>> {
@@ -235,19 +261,19 @@ impl Symbols {
     }
 
     /// The place of a call that returns to `pc`.
-    pub fn place(&self, pc: u64) -> SourcePlace {
+    pub fn place(&self, pc: u64) -> Rc<SourcePlace> {
         let call = pc.wrapping_sub(1);
         let Some(loaded) = self.at(call) else {
             // The runtime's own events, such as the end of the process, have no place.
             let text = if pc == 0 { "?".to_owned() } else { format!("{pc:#x}") };
-            return SourcePlace { text, ..SourcePlace::default() };
+            return SourcePlace { text, ..SourcePlace::default() }.into();
         };
         let address = call.wrapping_sub(loaded.bias);
         if let Some(known) = loaded.image.places.borrow().get(&address) {
-            return known.clone();
+            return Rc::clone(known);
         }
-        let place = self.look_up(loaded, address);
-        loaded.image.places.borrow_mut().insert(address, place.clone());
+        let place = Rc::new(self.look_up(loaded, address));
+        loaded.image.places.borrow_mut().insert(address, Rc::clone(&place));
         place
     }
 
@@ -345,11 +371,12 @@ impl Symbols {
 
     /// What is allocated for the program's own code.
     pub fn heap_type(&self, by: Allocating, size: u64) -> Rc<HeapType> {
-        let Allocating { pc, called, own } = by;
+        let Allocating { pc, called, own, outer } = by;
         let at = self.at(own.wrapping_sub(1));
         let counted = |loaded: &Loaded, pc: u64| pc.wrapping_sub(loaded.bias);
         let known = |at: &Loaded| {
-            (Allocating { pc: counted(at, pc), called: counted(at, called), own: counted(at, own) }, size)
+            let [pc, called, own, outer] = [pc, called, own, outer].map(|pc| counted(at, pc));
+            (Allocating { pc, called, own, outer }, size)
         };
         // What libraries allocate is allocated by the same call for many: only the program's own image knows for whom.
         if let Some(found) = at.and_then(|at| at.image.heap_types.borrow().get(&known(at)).cloned()) {
@@ -358,22 +385,28 @@ impl Symbols {
         let found = || {
             let place = self.place(pc);
             let inlined = place.inlined.iter().map(|inlined| inlined.function.clone());
-            let functions: Vec<String> = inlined.chain(place.outer).collect();
-            let place = self.place(called);
-            let around = place.inlined.into_iter().map(|inlined| inlined.function).chain(place.outer);
-            let own_inlined = self.place(own).inlined.into_iter().map(|inlined| inlined.function);
-            let around: Vec<String> = around.chain(own_inlined).collect();
+            let functions: Vec<String> = inlined.chain(place.outer.clone()).collect();
+            let [place, own_place] = [called, own].map(|pc| self.place(pc));
+            let around = place.inlined.iter().map(|inlined| &inlined.function).chain(&place.outer);
+            let own_inlined = own_place.inlined.iter().map(|inlined| &inlined.function);
+            let around: Vec<String> = around.chain(own_inlined).cloned().collect();
             let at = self.at(own.wrapping_sub(1))?;
-            let line = self.place(own).own.and_then(|line| self.source_line(&line.text)).unwrap_or_default();
+            let line = own_place.own.as_ref().and_then(|line| self.source_line(&line.text)).unwrap_or_default();
             let call = match self.at(pc.wrapping_sub(1)) {
                 Some(loaded) if Rc::ptr_eq(&loaded.image, &at.image) => pc,
                 _ => own,
             };
             let counted = |pc: u64| pc.wrapping_sub(1).wrapping_sub(at.bias);
+            let inlined = own_place.inlined.iter().map(|inlined| (inlined.call.clone(), own));
+            let own_line = |pc: u64| self.place(pc).own.as_ref().map(|line| (line.text.clone(), pc));
+            let callers = inlined.chain(Some(outer).filter(|&outer| outer != own).and_then(own_line));
+            let text = |(place, pc): (String, u64)| Some((self.source_line(&place)?, counted(pc)));
+            let callers: Vec<(String, u64)> = callers.filter_map(text).filter(|(caller, _)| *caller != line).collect();
             let allocation = heap::Allocation {
                 functions: &functions,
                 around: &around,
                 line: &line,
+                callers: &callers,
                 own: counted(own),
                 call: counted(call),
                 size,
@@ -408,6 +441,12 @@ impl Symbols {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
         Some(loaded.image.globals().object(inside).unwrap_or_else(|| loaded.without_symbol(inside)))
+    }
+
+    /// What a global variable holds when its module is loaded, as far as the file says that.
+    pub fn initial(&self, address: u64, size: u32) -> Option<u64> {
+        let loaded = self.at(address)?;
+        loaded.image.initial(address.wrapping_sub(loaded.bias), size)
     }
 }
 

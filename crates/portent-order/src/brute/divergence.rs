@@ -33,8 +33,9 @@ pub fn divergences(trace: &Trace) -> Vec<Divergence> {
         }
         all.push(Divergence::new(at, Outcome::Any));
         match event.op {
-            Op::Acquire(..) => all.push(Divergence::new(at, Outcome::Fails)),
-            Op::Busy(..) | Op::Receive(_) => all.push(Divergence::new(at, Outcome::Goes)),
+            Op::Acquire(..) | Op::Wait(_) => all.push(Divergence::new(at, Outcome::Fails)),
+            Op::Busy(..) | Op::Receive(_) | Op::Empty(_) => all.push(Divergence::new(at, Outcome::Goes)),
+            Op::Wake(_) => all.extend([Outcome::Goes, Outcome::Fails].map(|outcome| Divergence::new(at, outcome))),
             _ => {}
         }
     }
@@ -75,6 +76,16 @@ impl Oracle<'_> {
             (Outcome::Goes, Op::Receive(token)) => self.trace.senders(token).iter().all(|&send| self.done(state, send)),
             (Outcome::Fails, Op::Acquire(lock, mode) | Op::Busy(lock, mode)) => {
                 self.held_by_other(state, thread, lock, mode)
+            }
+            (Outcome::Goes, Op::Wait(semaphore) | Op::Empty(semaphore)) => self.count(state, semaphore) > 0,
+            (Outcome::Fails, Op::Wait(semaphore) | Op::Empty(semaphore)) => self.count(state, semaphore) == 0,
+            (Outcome::Goes | Outcome::Fails, Op::Wake(condition)) => {
+                let done = &self.program[thread.index()][..state.position[thread.index()]];
+                let slept = done.iter().rfind(|&&event| matches!(self.trace.op(event), Op::Sleep(_) | Op::Wake(_)));
+                let Some(sleep) = slept.filter(|&&event| self.trace.op(event) == Op::Sleep(condition)) else {
+                    return false;
+                };
+                self.sleeps(state, condition, *sleep, outcome == Outcome::Fails)
             }
             _ => false,
         }

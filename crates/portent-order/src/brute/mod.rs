@@ -2,7 +2,7 @@
 //! as code can be.
 //!
 //! Good for about 14 events and 4 threads. States are memoised on what the future depends on: the position of every
-//! thread, the last write of every variable, for every wait whether its notify came after its sleep, and two bits of
+//! thread, the last write of every variable, for every condition whom its notifies may have woken, and a bit of
 //! goal progress. Nothing here is shared with the engines or with the checker, but the names of the rules for reads
 //! ([`crate::ReadRule`]).
 //!

@@ -3,8 +3,8 @@
 use super::values::Held;
 use crate::goal::{Model, Writer};
 use crate::read_rule::{ReadRule, Recorded};
-use portent_trace::{EventId, LockId, Mode, Op, SemId, ThreadId, Trace, VarId};
-use std::collections::BTreeSet;
+use portent_trace::{CondId, EventId, LockId, Mode, Op, Reach, SemId, ThreadId, Trace, VarId};
+use std::collections::{BTreeSet, HashMap};
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct State {
@@ -14,13 +14,18 @@ pub(super) struct State {
     /// Where there are formulas: what variables hold, and what the reads of each thread saw.
     pub(super) holds: Vec<Held>,
     pub(super) seen: Vec<Vec<Held>>,
-    /// For each wait: its notify came after its sleep.
-    pub(super) notified: Vec<bool>,
+    /// For each condition, who may be asleep on it and who woken, for every choice of whom its notifies woke.
+    pub(super) asleep: Vec<BTreeSet<Asleep>>,
     /// The remote access of an atomicity goal saw something else, so its thread has stopped; or the read of the remote update of
     /// a lost one, so its thread stops after its write.
     pub(super) remote_stopped: bool,
-    /// Since the sleep of a lost wake-up goal, a notify ran that would have woken it.
-    pub(super) disturbed: bool,
+}
+
+/// The sleeps that are not over yet, if each notify woke somebody in particular.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub(super) struct Asleep {
+    asleep: BTreeSet<EventId>,
+    woken: BTreeSet<EventId>,
 }
 
 /// Where values are compared: variables whose last write is tainted, and threads that are.
@@ -40,6 +45,8 @@ pub(super) struct Oracle<'t> {
     pub(super) saw: Vec<Writer>,
     /// The values of the variables' initial writes, where known.
     pub(super) initial: Vec<Option<i64>>,
+    /// For each wake, its sleep.
+    slept: HashMap<EventId, EventId>,
     /// The outermost begin around each event.
     pub(super) block: Vec<Option<EventId>>,
     /// Locks a thread holds before each of its positions.
@@ -56,11 +63,13 @@ impl<'t> Oracle<'t> {
             rank: Vec::new(),
             saw: Vec::new(),
             initial: Vec::new(),
+            slept: HashMap::new(),
             block: Vec::new(),
             held: vec![vec![Vec::new()]; threads],
         };
         let mut last = vec![Writer::Init; trace.variables()];
         let mut open = vec![None; threads];
+        let mut slept = vec![None; threads];
         for event in trace.events() {
             let t = event.thread.index();
             oracle.rank.push(oracle.program[t].len());
@@ -72,6 +81,8 @@ impl<'t> Oracle<'t> {
             match event.op {
                 Op::Begin(_) => open[t] = Some(event.id),
                 Op::End(_) => open[t] = None,
+                Op::Sleep(_) => slept[t] = Some(event.id),
+                Op::Wake(_) => oracle.slept.extend(slept[t].map(|sleep| (event.id, sleep))),
                 _ => {}
             }
             oracle.block.push(open[t]);
@@ -104,9 +115,8 @@ impl<'t> Oracle<'t> {
             tainted: Tainted { variables: vec![false; variables], threads: vec![false; threads] },
             holds: if formulas { (0..variables).map(initial).collect() } else { Vec::new() },
             seen: if formulas { vec![Vec::new(); threads] } else { Vec::new() },
-            notified: vec![false; self.trace.pairings().len()],
+            asleep: vec![BTreeSet::from([Asleep::default()]); self.trace.conditions()],
             remote_stopped: false,
-            disturbed: false,
         }
     }
 
@@ -129,10 +139,15 @@ impl<'t> Oracle<'t> {
     }
 
     /// Whether a thread has run all its events or waits for a lock, a token, a semaphore or a notify. One that stands before a read
-    /// that it cannot keep, a branch that would go the other way or a try that would fail does not wait: it would go on, otherwise.
+    /// that it cannot keep, a branch that would go the other way, a try that would fail or a time-out does not wait: it would go on, otherwise.
     pub(super) fn waits(&self, state: &State, thread: usize) -> bool {
         let next = self.program[thread].get(state.position[thread]);
-        next.is_none_or(|&e| !self.possible(state, e) && !self.trace.tries(e))
+        next.is_none_or(|&e| !self.possible(state, e) && !self.trace.tries(e) && !self.wakes_by_itself(e))
+    }
+
+    /// Whether an event is a wake without a notify.
+    fn wakes_by_itself(&self, event: EventId) -> bool {
+        matches!(self.trace.op(event), Op::Wake(_)) && self.trace.pairing_of_wake(event).is_none()
     }
 
     /// Whether another thread holds the lock in a mode that excludes `mode`.
@@ -144,7 +159,7 @@ impl<'t> Oracle<'t> {
     }
 
     /// What a semaphore counts: the posts that have happened, less the waits.
-    fn count(&self, state: &State, semaphore: SemId) -> u64 {
+    pub(super) fn count(&self, state: &State, semaphore: SemId) -> u64 {
         let happened = |op: Op| {
             let of = |program: &Vec<EventId>, upto: usize| {
                 program[..upto].iter().filter(|&&event| self.trace.op(event) == op).count() as u64
@@ -161,7 +176,7 @@ impl<'t> Oracle<'t> {
             Op::Acquire(lock, mode) => !self.held_by_other(state, thread, lock, mode),
             Op::Busy(lock, mode) => self.held_by_other(state, thread, lock, mode),
             Op::Receive(token) => self.trace.senders(token).iter().all(|&send| self.done(state, send)),
-            Op::Wake(_) => self.trace.pairing_of_wake(event).is_none_or(|k| state.notified[k.index()]),
+            Op::Wake(condition) => !self.woken(&state.asleep[condition.index()], event).is_empty(),
             Op::Wait(semaphore) => self.count(state, semaphore) > 0,
             Op::Empty(semaphore) => self.count(state, semaphore) == 0,
             _ => true,
@@ -210,13 +225,54 @@ impl<'t> Oracle<'t> {
         }
         match self.trace.op(event) {
             Op::Write(x, _) | Op::Update(x, _) => after.last[x.index()] = Writer::Event(event),
-            Op::Notify(..) => {
-                for &k in self.trace.woken_by(event) {
-                    after.notified[k.index()] = self.done(state, self.trace.pairings()[k.index()].sleep);
-                }
+            Op::Sleep(condition) => {
+                let choices = std::mem::take(&mut after.asleep[condition.index()]);
+                let sleeps = |mut choice: Asleep| {
+                    choice.asleep.insert(event);
+                    choice
+                };
+                after.asleep[condition.index()] = choices.into_iter().map(sleeps).collect();
+            }
+            Op::Notify(condition, reach) => {
+                let choices = std::mem::take(&mut after.asleep[condition.index()]);
+                after.asleep[condition.index()] = choices.iter().flat_map(|choice| notified(choice, reach)).collect();
+            }
+            Op::Wake(condition) => {
+                after.asleep[condition.index()] = self.woken(&state.asleep[condition.index()], event);
             }
             _ => {}
         }
         after
+    }
+
+    /// Whether, for some choice of whom notifies woke, a sleep still lasts; or else, is over.
+    pub(super) fn sleeps(&self, state: &State, condition: CondId, sleep: EventId, still: bool) -> bool {
+        let mut choices = state.asleep[condition.index()].iter();
+        choices.any(|choice| if still { &choice.asleep } else { &choice.woken }.contains(&sleep))
+    }
+
+    /// What is left of the choices after a wake: those in which a notify woke its thread, or none did if it woke by itself.
+    fn woken(&self, choices: &BTreeSet<Asleep>, wake: EventId) -> BTreeSet<Asleep> {
+        let sleep = self.slept[&wake];
+        let goes_on = |mut choice: Asleep| {
+            let from = if self.wakes_by_itself(wake) { &mut choice.asleep } else { &mut choice.woken };
+            from.remove(&sleep).then_some(choice)
+        };
+        choices.iter().cloned().filter_map(goes_on).collect()
+    }
+}
+
+/// The choices that a notify has: one of those who are asleep, or all.
+fn notified(choice: &Asleep, reach: Reach) -> Vec<Asleep> {
+    let wakes = |sleeps: &[EventId]| {
+        let mut after = choice.clone();
+        after.asleep.retain(|sleep| !sleeps.contains(sleep));
+        after.woken.extend(sleeps);
+        after
+    };
+    let asleep: Vec<EventId> = choice.asleep.iter().copied().collect();
+    match reach {
+        Reach::One if !asleep.is_empty() => asleep.iter().map(|&one| wakes(&[one])).collect(),
+        _ => vec![wakes(&asleep)],
     }
 }

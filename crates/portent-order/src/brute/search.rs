@@ -5,7 +5,7 @@ use super::oracle::{Oracle, State};
 use super::values::Held;
 use crate::divergence::Divergence;
 use crate::goal::{Goal, Writer};
-use portent_trace::{EventId, Op, Reach, ThreadId};
+use portent_trace::{EventId, Op, ThreadId};
 use std::collections::HashSet;
 
 /// What a search is for.
@@ -58,23 +58,6 @@ impl Oracle<'_> {
                 }
                 let mut after = self.after(state, event);
                 after.remote_stopped |= !kept;
-                Some(after)
-            }
-            Wanted::Goal(&Goal::LostWakeup { pairing }) => {
-                let pairing = self.trace.pairings()[pairing.index()];
-                if !self.keeps_read(state, event) || (event == pairing.sleep && !self.done(state, pairing.notify)) {
-                    return None;
-                }
-                let mut after = self.after(state, event);
-                if let Op::Notify(condition, reach) = self.trace.op(event) {
-                    let wakes_another = reach == Reach::One
-                        && self.trace.woken_by(event).iter().any(|k| {
-                            let other = self.trace.pairings()[k.index()].sleep;
-                            self.trace.thread(other) != self.trace.thread(pairing.sleep) && self.done(state, other)
-                        });
-                    after.disturbed |=
-                        condition == pairing.condition && self.done(state, pairing.sleep) && !wakes_another;
-                }
                 Some(after)
             }
             Wanted::Shape { read, challenger, shape } => {
@@ -140,7 +123,8 @@ impl Oracle<'_> {
                 let pairing = self.trace.pairings()[pairing.index()];
                 let sleeper = self.trace.thread(pairing.sleep).index();
                 let others_wait = (0..self.program.len()).all(|t| t == sleeper || self.waits(state, t));
-                self.next(state, pairing.wake) && !state.disturbed && others_wait
+                let notified = self.done(state, pairing.notify);
+                notified && self.next(state, pairing.wake) && !self.possible(state, pairing.wake) && others_wait
             }
             Wanted::Shape { read, shape, .. } => {
                 let written = match self.saw[read.index()] {

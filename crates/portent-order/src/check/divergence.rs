@@ -57,9 +57,21 @@ impl Replay<'_, '_> {
                 Op::Receive(token) => {
                     ensure(self.sent[token.index()] == trace.senders(token).len(), "its token is not sent")
                 }
+                Op::Wait(s) | Op::Empty(s) => ensure(self.counts[s.index()] > 0, "the semaphore is at zero"),
+                Op::Wake(c) => {
+                    let sleep = self.slept[thread.index()].ok_or("the thread does not sleep")?;
+                    ensure(self.asleep[c.index()].can_be_woken(sleep), "it is not notified")
+                }
                 _ => Err("the operation does not wait".into()),
             },
-            Outcome::Fails => ensure(self.is_held(thread, op), "no other thread holds the lock"),
+            Outcome::Fails => match op {
+                Op::Wait(s) | Op::Empty(s) => ensure(self.counts[s.index()] == 0, "the semaphore is not at zero"),
+                Op::Wake(c) => {
+                    let sleep = self.slept[thread.index()].ok_or("the thread does not sleep")?;
+                    ensure(self.asleep[c.index()].can_be_left(sleep), "a notify has woken it")
+                }
+                _ => ensure(self.is_held(thread, op), "no other thread holds the lock"),
+            },
             Outcome::Any => Ok(()),
         }
     }

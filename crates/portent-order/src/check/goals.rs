@@ -4,7 +4,7 @@ use super::replay::Replay;
 use super::{Checker, ensure};
 use crate::goal::{Goal, Writer};
 use crate::read_rule::ReadRule;
-use portent_trace::{EventId, Op, Pairing, Reach, ThreadId};
+use portent_trace::{EventId, Op, Pairing, ThreadId};
 
 impl Checker<'_> {
     /// Whether the goal's events are of the right kind at all.
@@ -128,32 +128,23 @@ impl Replay<'_, '_> {
         }
     }
 
-    pub(super) fn lost(&self, Pairing { condition, sleep, notify, wake }: Pairing) -> Result<(), String> {
+    /// Whether a wait never ends though its notify came, and nobody can go on.
+    fn lost(&self, Pairing { notify, wake, .. }: Pairing) -> Result<(), String> {
         let trace = self.checker.trace;
-        let (Some(slept), Some(notified)) = (self.when.get(&sleep), self.when.get(&notify)) else {
-            return Err("its sleep or its notify was not executed".into());
-        };
-        ensure(notified < slept, "the notify did not come too early")?;
-        let sleeper = trace.thread(sleep);
+        let notifier = trace.thread(notify);
+        let executed = &self.checker.program[notifier.index()][..self.position[notifier.index()]];
+        ensure(executed.last().is_some_and(|&last| last >= notify), "its notify was not executed")?;
+        let sleeper = trace.thread(wake);
         ensure(self.next(sleeper) == Some(wake), "the sleeper is not at its wake")?;
-        for (&event, when) in self.when.iter().filter(|(_, when)| *when > slept) {
-            let Op::Notify(on, reach) = trace.op(event) else { continue };
-            ensure(
-                on != condition || (reach == Reach::One && self.takes_another(event, *when, sleeper)),
-                "another notify would wake it",
-            )?;
-        }
-        // Not before a read that it may not keep, nor at a try: from there it would go on, in another way.
-        let waits = |t: ThreadId| self.next(t).is_none_or(|e| self.blocked(e).is_some() && !trace.tries(e));
-        ensure(trace.thread_ids().all(|t| t == sleeper || waits(t)), "another thread can go on")
+        ensure(self.blocked(wake).is_some(), "a notify would wake it")?;
+        ensure(trace.thread_ids().all(|t| self.waits(t)), "another thread can go on")
     }
 
-    /// Whether the one whom a notify woke in the trace was asleep when it was executed, and is of another thread.
-    pub(super) fn takes_another(&self, notify: EventId, executed: u64, sleeper: ThreadId) -> bool {
-        self.checker.trace.woken_by(notify).iter().any(|k| {
-            let sleep = self.pairing(k.index()).sleep;
-            let slept = self.when.get(&sleep);
-            slept.is_some_and(|&slept| slept < executed) && self.checker.trace.thread(sleep) != sleeper
-        })
+    /// Whether a thread has run all its events or waits. Not before a read that it may not keep, nor at a try or a time-out: from there it
+    /// would go on, in another way.
+    pub(super) fn waits(&self, thread: ThreadId) -> bool {
+        let trace = self.checker.trace;
+        let by_itself = |e| matches!(trace.op(e), Op::Wake(_)) && trace.pairing_of_wake(e).is_none();
+        self.next(thread).is_none_or(|e| self.blocked(e).is_some() && !trace.tries(e) && !by_itself(e))
     }
 }

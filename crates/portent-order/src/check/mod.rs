@@ -4,6 +4,7 @@
 //! reads-from or lock ownership: it works both out for itself from the trace. What reads may see is [`ReadRule`]'s to define,
 //! and implemented here once more.
 
+mod asleep;
 mod divergence;
 mod goals;
 mod replay;

@@ -1,5 +1,6 @@
 //! A schedule as it is replayed: what may happen, and what it changes.
 
+use super::asleep::Asleep;
 use super::{Checker, ensure};
 use crate::goal::{Goal, Writer};
 use crate::read_rule::ReadRule;
@@ -11,7 +12,7 @@ pub(super) struct Replay<'c, 't> {
     pub(super) checker: &'c Checker<'t>,
     pub(super) rule: ReadRule,
     pub(super) position: Vec<usize>,
-    /// The steps at which sleeps, notifies and the goal's accesses were executed.
+    /// The steps at which the goal's accesses were executed.
     pub(super) when: HashMap<EventId, u64>,
     /// The last write of each variable.
     pub(super) memory: Vec<Writer>,
@@ -25,6 +26,10 @@ pub(super) struct Replay<'c, 't> {
     pub(super) holders: Vec<Vec<(ThreadId, Mode)>>,
     /// What the semaphores count.
     pub(super) counts: Vec<u64>,
+    /// Who sleeps on the conditions.
+    pub(super) asleep: Vec<Asleep>,
+    /// The last sleep of each thread.
+    pub(super) slept: Vec<Option<EventId>>,
     /// How many sends of each token were executed.
     pub(super) sent: Vec<usize>,
     pub(super) stopped: Vec<bool>,
@@ -51,6 +56,8 @@ impl<'c, 't> Replay<'c, 't> {
             values_read: vec![Vec::new(); checker.program.len()],
             holders: vec![Vec::new(); checker.trace.locks()],
             counts: (0..checker.trace.semaphores()).map(|s| checker.trace.initial_count(SemId::new(s))).collect(),
+            asleep: vec![Asleep::default(); checker.trace.conditions()],
+            slept: vec![None; checker.program.len()],
             sent: vec![0; checker.trace.tokens()],
             stopped: vec![false; checker.program.len()],
             changed: false,
@@ -79,10 +86,12 @@ impl<'c, 't> Replay<'c, 't> {
             Op::Receive(token) => {
                 (self.sent[token.index()] < trace.senders(token).len()).then(|| "its token is not sent".into())
             }
-            Op::Wake(_) => {
-                let pairing = self.pairing(trace.pairing_of_wake(event)?.index());
-                let order = (self.when.get(&pairing.sleep), self.when.get(&pairing.notify));
-                (!matches!(order, (Some(sleep), Some(notify)) if sleep < notify)).then(|| "it is not notified".into())
+            Op::Wake(condition) => {
+                let (asleep, sleep) = (&self.asleep[condition.index()], self.slept[thread.index()]?);
+                match trace.pairing_of_wake(event) {
+                    Some(_) => (!asleep.can_be_woken(sleep)).then(|| "it is not notified".into()),
+                    None => (!asleep.can_be_left(sleep)).then(|| "a notify has woken it".into()),
+                }
             }
             Op::Wait(s) => (self.counts[s.index()] == 0).then(|| "the semaphore is at zero".into()),
             Op::Empty(s) => (self.counts[s.index()] > 0).then(|| "the semaphore is not at zero".into()),
@@ -161,7 +170,15 @@ impl<'c, 't> Replay<'c, 't> {
             Op::Send(token) => self.sent[token.index()] += 1,
             Op::Post(s) => self.counts[s.index()] += 1,
             Op::Wait(s) => self.counts[s.index()] -= 1,
-            Op::Sleep(_) | Op::Notify(..) => drop(self.when.insert(event, step)),
+            Op::Sleep(condition) => {
+                self.asleep[condition.index()].sleeping.push((event, step));
+                self.slept[thread.index()] = Some(event);
+            }
+            Op::Notify(condition, reach) => self.asleep[condition.index()].notify(reach, step),
+            Op::Wake(condition) => {
+                let sleep = self.slept[thread.index()].take().ok_or("the thread does not sleep")?;
+                self.asleep[condition.index()].end(sleep, self.checker.trace.pairing_of_wake(event).is_some());
+            }
             _ => {}
         }
         if let Some(&(Goal::Atomicity { first, remote, second } | Goal::LostUpdate { first, remote, second, .. })) =

@@ -36,7 +36,8 @@ impl Saturation<'_, '_> {
             }
             self.saturate()?;
             let grown = self.grow_open(target)?;
-            if !self.count(target)? && !grown {
+            let counted = self.count(target)?;
+            if !self.rouse(target)? && !counted && !grown {
                 return Ok(());
             }
         }
@@ -107,6 +108,9 @@ impl Saturation<'_, '_> {
         let w = self.w;
         if !w.counters.is_empty() {
             self.assume_observed_counts(target)?;
+        }
+        if !w.conditions.is_empty() {
+            self.assume_observed_notifies(target)?;
         }
         if w.busy.is_empty() {
             return Ok(());

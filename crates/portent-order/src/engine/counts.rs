@@ -37,7 +37,7 @@ pub(crate) struct Counter {
 }
 
 /// What an event needs of a count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Need {
     /// That of a wait.
     AboveZero,

@@ -32,7 +32,12 @@ impl Window<'_> {
         let mut floor = self.nothing();
         for chain in self.chains() {
             // What it does to a semaphore may have to come later, or let others through that come earlier.
-            let top = if self.counters.is_empty() { cap[chain] } else { cap[chain].min(self.before_counting(chain)) };
+            let mut top =
+                if self.counters.is_empty() { cap[chain] } else { cap[chain].min(self.before_counting(chain)) };
+            // Likewise, whom a notify wakes depends on all that is done to its condition.
+            if !self.conditions.is_empty() {
+                top = top.min(self.before_waiting(chain));
+            }
             floor[chain] = free(chain, cut[chain].min(top))?;
         }
         let mut changed = true;
@@ -47,15 +52,6 @@ impl Window<'_> {
                     floor[chain] = free(chain, last)?;
                 }
             }
-            // A notify below the floor whose sleep is above it would come too early.
-            for wait in &*self.waits {
-                let (Some(sleep), Some(notify)) = (wait.sleep, wait.notify) else { continue };
-                if self.is_in(&floor, notify) && !self.is_in(&floor, sleep) {
-                    let chain = self.chain_of[notify];
-                    changed = true;
-                    floor[chain] = free(chain, self.place[notify])?;
-                }
-            }
         }
         Some(floor)
     }
@@ -63,10 +59,11 @@ impl Window<'_> {
     /// Whether the events below `cut` (closed under the past), taken in observed order, are a reordering.
     ///
     /// They are unless a scope that stays open comes before another of its lock: leaving out events takes no value from a
-    /// kept read and no token from a receive; but perhaps a post from a wait. Failed tries are left to others.
+    /// kept read and no token from a receive; but perhaps a post from a wait, or a notify from a wake. Failed tries are left to others.
     pub(crate) fn projects(&self, cut: &Cut) -> bool {
         !self.tries
             && self.counts_project(cut)
+            && self.conditions_project(cut)
             && self.chains().all(|chain| {
                 self.open_before(chain, cut[chain]).iter().all(|&id| {
                     let scope = self.scopes[id];

@@ -1,7 +1,8 @@
 //! Where a run can leave the trace: a [`Divergence`] as targets, one for each way to have its outcome.
 
+use super::counts::Need;
 use super::index::{Chain, Dense, Node, Source, Variable};
-use super::target::{Free, Target};
+use super::target::{Finds, Free, Target};
 use super::window::Window;
 use super::{Effort, Engine};
 use crate::divergence::{At, Divergence, Outcome};
@@ -33,7 +34,7 @@ impl Engine<'_, '_> {
     }
 }
 
-/// The targets of a divergence; `None` for what is not decided: how a pending operation that is no lock, token or access goes on.
+/// The targets of a divergence; `None` for what is not decided: how a pending operation that waits for nothing goes on.
 fn targets(w: &Window<'_>, question: &Divergence) -> Option<Vec<Target>> {
     let mut base = Target::new(w);
     for at in question.meanwhile.iter().chain([&question.at]) {
@@ -89,6 +90,32 @@ fn targets(w: &Window<'_>, question: &Divergence) -> Option<Vec<Target>> {
             Some(vec![base])
         }
         (Outcome::Fails, Op::Acquire(lock, mode) | Op::Busy(lock, mode)) => Some(held(w, &base, lock, mode, chain)),
+        (Outcome::Goes | Outcome::Fails, Op::Wait(global) | Op::Empty(global)) => {
+            let need = if question.outcome == Outcome::Goes { Need::AboveZero } else { Need::Zero };
+            let initial = || i64::try_from(w.trace.initial_count(global)).unwrap_or(i64::MAX);
+            match w.semaphore_of.get(&global) {
+                Some(&semaphore) => base.finds = Some(Finds::Count(chain, base.stop[chain], semaphore, need)),
+                None if !need.is_met(initial()) => return Some(Vec::new()),
+                None => {}
+            }
+            Some(vec![base])
+        }
+        (Outcome::Goes | Outcome::Fails, Op::Wake(_)) => {
+            let wait = match question.at {
+                At::Event(wake) => w.waits.entries().find(|(_, wait)| wait.wake == w.node(wake)),
+                // What the thread did last to a condition was to sleep on it.
+                At::End(..) => {
+                    let last = w.waits.entries().rfind(|(_, wait)| wait.chain == chain);
+                    last.filter(|(_, wait)| wait.wake.is_none())
+                }
+            };
+            let Some((wait, _)) = wait else { return Some(Vec::new()) };
+            base.finds = Some(match question.outcome {
+                Outcome::Goes => Finds::Woken(wait),
+                _ => Finds::Asleep(wait),
+            });
+            Some(vec![base])
+        }
         _ => None,
     }
 }

@@ -52,8 +52,10 @@ ids! {
     Lock;
     /// A critical section.
     ScopeId;
-    /// A wait for a notify.
+    /// A wait on a condition.
     WaitId;
+    /// A condition of the window.
+    Condition;
     /// A semaphore of the window.
     Semaphore;
     /// A set of scopes that are open at the same time.

@@ -1,13 +1,17 @@
 //! Laying out a window: from events of a trace to chains, scopes, readers and pasts, in one pass.
 
-use super::index::{Chain, Dense, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Semaphore, Source, Variable, ids};
+use super::index::{
+    Chain, Condition, Dense, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Semaphore, Source, Variable, WaitId, ids,
+};
 use super::rows::Rows;
+use super::sleeps::{Wait, Waiting};
 use super::slice::Slice;
 use super::values::TraceValues;
-use super::window::{Accesses, Act, InChain, Scope, ScopesInChain, Wait, Window};
+use super::window::{Accesses, Act, InChain, Scope, ScopesInChain, Window};
+use crate::conditions::Naps;
 use crate::goal::{Model, Schedule, Writer};
 use crate::read_rule::{ReadRule, Recorded};
-use portent_trace::{EventId, LockId, Mode, Op, SemId, ThreadId, Trace, VarId};
+use portent_trace::{CondId, EventId, LockId, Mode, Op, Reach, SemId, Sleepers, ThreadId, Trace, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -22,6 +26,9 @@ pub(crate) struct Prefix {
     last_write: FxHashMap<VarId, EventId>,
     /// By how much posts and waits have moved the counts of semaphores.
     counted: FxHashMap<SemId, i64>,
+    /// Who sleeps on conditions, and where each thread does.
+    asleep: FxHashMap<CondId, Sleepers<EventId>>,
+    slept: FxHashMap<ThreadId, EventId>,
     rule: ReadRule,
     /// Where values are compared.
     values: Option<Arc<TraceValues>>,
@@ -35,8 +42,17 @@ impl Prefix {
         Prefix { values, ..Prefix::starting(0, model.read_rule(recorded)) }
     }
     fn starting(done: usize, rule: ReadRule) -> Self {
-        let (held, last_write, counted) = (FxHashSet::default(), FxHashMap::default(), FxHashMap::default());
-        Prefix { done, schedule: Schedule::default(), held, last_write, counted, rule, values: None }
+        Prefix {
+            done,
+            schedule: Schedule::default(),
+            held: FxHashSet::default(),
+            last_write: FxHashMap::default(),
+            counted: FxHashMap::default(),
+            asleep: FxHashMap::default(),
+            slept: FxHashMap::default(),
+            rule,
+            values: None,
+        }
     }
     /// Moves on to event `to`.
     pub(crate) fn advance(&mut self, trace: &Trace, to: usize) {
@@ -50,6 +66,21 @@ impl Prefix {
                 Op::Write(x, _) | Op::Update(x, _) => drop(self.last_write.insert(x, event)),
                 Op::Post(s) => *self.counted.entry(s).or_default() += 1,
                 Op::Wait(s) => *self.counted.entry(s).or_default() -= 1,
+                Op::Sleep(c) => {
+                    self.asleep.entry(c).or_default().sleep(event);
+                    self.slept.insert(thread, event);
+                }
+                Op::Notify(c, Reach::One) => self.asleep.entry(c).or_default().notify_one(),
+                Op::Notify(c, Reach::All) => self.asleep.entry(c).or_default().notify_all(),
+                Op::Wake(c) => {
+                    if let Some(sleep) = self.slept.remove(&thread) {
+                        let asleep = self.asleep.entry(c).or_default();
+                        match trace.pairing_of_wake(event) {
+                            Some(_) => asleep.wake(sleep),
+                            None => asleep.leave(sleep),
+                        }
+                    }
+                }
                 _ => {}
             }
         }
@@ -99,7 +130,9 @@ impl<'t> Window<'t> {
             lock_of: FxHashMap::default(),
             hard: Vec::new(),
             waits: IndexVec::default(),
+            conditions: IndexVec::default(),
             counters: IndexVec::default(),
+            semaphore_of: FxHashMap::default(),
             open_at: IndexVec::repeat(IndexVec::default(), chains),
             open_sets: vec![Vec::new()].into(), // The empty one.
             free_at: IndexVec::default(),
@@ -140,6 +173,11 @@ impl<'t> Window<'t> {
         }
         let mut last: IndexVec<Variable, Source> = IndexVec::default();
         let mut counted = Counted::default();
+        let mut sleeping = Sleeping::default();
+        let asleep = |c: CondId| match slice {
+            Some(slice) => slice.naps.asleep(trace, c, |event| (slice.below)(event)),
+            None => prefix.asleep.get(&c).cloned().unwrap_or_default(),
+        };
         for node in ids(0..len) {
             let event = self.event(node);
             let chain = Chain::new(trace.thread(event).index());
@@ -202,17 +240,33 @@ impl<'t> Window<'t> {
                     self.tries = true;
                     Act::Empty(counted.note(s, node))
                 }
-                Op::Sleep(_) => Act::Sleep,
-                Op::Notify(..) => Act::Notify,
-                Op::Wake(_) => match trace.pairing_of_wake(event) {
-                    Some(k) => {
-                        let pairing = trace.pairings()[k.index()];
-                        let (sleep, notify) = (self.local(pairing.sleep), self.local(pairing.notify));
-                        self.hard.extend(notify.map(|notify| (notify, node)));
-                        Act::Wake(self.waits.push(Wait { sleep, notify, wake: node }))
-                    }
-                    None => Act::Other,
-                },
+                Op::Wake(c) if let Some(slice) = slice.filter(|slice| slice.relaxed.is_some()) => {
+                    self.relaxed_wake(slice.naps, c, node)
+                }
+                Op::Sleep(_) | Op::Notify(..) if self.relaxed => Act::Other,
+                Op::Sleep(c) => {
+                    let condition = sleeping.condition(self, c, &asleep);
+                    let wait = self.new_wait(condition, chain);
+                    self.waits[wait].sleep = Some(node);
+                    sleeping.waits.insert(event, wait);
+                    sleeping.last.insert(chain, event);
+                    Act::Sleep(wait)
+                }
+                Op::Notify(c, reach) => Act::Notify(sleeping.condition(self, c, &asleep), reach),
+                Op::Wake(c) => {
+                    let condition = sleeping.condition(self, c, &asleep);
+                    let slept = sleeping.last.remove(&chain).or_else(|| match slice {
+                        Some(slice) => slice.naps.slept(event),
+                        None => prefix.slept.get(&trace.thread(event)).copied(),
+                    });
+                    let known = slept.and_then(|sleep| sleeping.waits.get(&sleep).copied());
+                    let wait = known.unwrap_or_else(|| self.new_wait(condition, chain));
+                    let pairing = trace.pairing_of_wake(event).map(|k| trace.pairings()[k.index()]);
+                    self.waits[wait].wake = Some(node);
+                    self.waits[wait].by_itself = pairing.is_none();
+                    self.waits[wait].notify = pairing.and_then(|pairing| self.local(pairing.notify));
+                    if pairing.is_some() { Act::Wake(wait) } else { Act::Leave(wait) }
+                }
                 Op::Send(_) | Op::Begin(_) | Op::End(_) | Op::Branch | Op::Fence(_) => Act::Other,
             };
             self.act.push(act);
@@ -252,7 +306,36 @@ impl<'t> Window<'t> {
                 |s: SemId| i64::try_from(trace.initial_count(s)).unwrap_or(i64::MAX / 2).saturating_add(moved(s));
             let bases: Vec<i64> = counted.known.iter().map(|&s| base(s)).collect();
             self.add_counters(&bases, &counted.nodes);
+            self.semaphore_of = counted.local;
         }
+        if !self.conditions.is_empty() {
+            self.add_conditions();
+        }
+    }
+
+    fn new_wait(&mut self, condition: Condition, chain: Chain) -> WaitId {
+        let (sleep, notify, wake, only) = (None, None, None, None);
+        self.waits.push(Wait { condition, chain, sleep, notify, wake, by_itself: false, only, alone: false })
+    }
+
+    /// A wake, wherever the slice was cut: all that is known is what every reordering has before it.
+    fn relaxed_wake(&mut self, naps: &Naps, condition: CondId, node: Node) -> Act {
+        let event = self.event(node);
+        let Some(pairing) = self.trace.pairing_of_wake(event) else { return Act::Other };
+        let local = |window: &Self, event: Option<EventId>| event.and_then(|event| window.local(event));
+        let forced = local(self, naps.forced(event)).map(|notify| (notify, node));
+        self.hard.extend(forced);
+        let id = self.new_wait(Condition::new(0), self.chain_of[node]);
+        let wait = Wait {
+            sleep: local(self, naps.slept(event)),
+            notify: self.local(self.trace.pairings()[pairing.index()].notify),
+            wake: Some(node),
+            only: local(self, naps.only(event)),
+            alone: naps.is_alone(condition),
+            ..self.waits[id]
+        };
+        self.waits[id] = wait;
+        Act::Wake(id)
     }
 
     /// The write that a read of a slice saw; `None` if it is neither in the slice nor below it.
@@ -318,6 +401,39 @@ impl<'t> Window<'t> {
             past.push(self.before(node).into_iter().chain(known), self.chain_of[node], self.place[node]);
         }
         self.past = past;
+    }
+}
+
+/// Who sleeps where while a window is laid out.
+#[derive(Default)]
+struct Sleeping {
+    local: FxHashMap<CondId, Condition>,
+    /// By sleep.
+    waits: FxHashMap<EventId, WaitId>,
+    /// The last sleep of each chain.
+    last: FxHashMap<Chain, EventId>,
+}
+
+impl Sleeping {
+    /// The number of a condition, with those who sleep on it when the window starts.
+    fn condition(
+        &mut self,
+        w: &mut Window<'_>,
+        global: CondId,
+        asleep: &dyn Fn(CondId) -> Sleepers<EventId>,
+    ) -> Condition {
+        if let Some(&known) = self.local.get(&global) {
+            return known;
+        }
+        let condition = w.conditions.push(Waiting::default());
+        self.local.insert(global, condition);
+        let asleep = asleep(global);
+        for &sleep in asleep.line().iter().flatten().chain(asleep.woken()) {
+            let wait = w.new_wait(condition, Chain::new(w.trace.thread(sleep).index()));
+            self.waits.insert(sleep, wait);
+        }
+        w.conditions[condition].base = asleep.map(|sleep| self.waits[&sleep]);
+        condition
     }
 }
 

@@ -1,7 +1,7 @@
-//! Lost wake-ups in the search: a sleeper whose notify came too early, and whom nothing wakes any more.
+//! Lost wake-ups in the search: a sleeper whom no notify has woken, though its own came, and whom nothing wakes any more.
 //!
-//! docs/src/internals/semantics.md §3. Two things must hold where the order stops. No notify that ran after the sleep would have woken the sleeper
-//! ([`Disturbs`]). And every other thread is through, or waits for a lock, a token or a notify: what `sync` forbids, in every
+//! docs/src/internals/semantics.md §3. Two things must hold where the order stops. No notify that ran after the sleep can have woken the sleeper.
+//! And every other thread is through, or waits for a lock, a token, a semaphore or a notify: what `sync` forbids, in every
 //! model. A thread before a read that it cannot keep, or a branch that would go the other way, does not wait.
 //!
 //! Neither is encoded beforehand. An order that obeys all rules is first run on as far as it goes; if the goal is not reached
@@ -12,49 +12,25 @@ use super::counts::Need;
 use super::index::{Chain, Lock, Node, ScopeId, WaitId};
 use super::search::{Made, Search};
 use super::simulate::Simulator;
+use super::sleeps::Wait;
 use super::symbolic::Evaluation;
 use super::target::Target;
-use super::window::{Act, Wait, Window};
+use super::window::{Act, Window};
 use batsat::Lit;
-use portent_trace::{Mode, Op, Reach};
+use portent_trace::{Mode, Op};
 use rustc_hash::FxHashMap;
 
-/// Whether a notify that runs after a sleep would end it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Disturbs {
-    /// It is on another condition, or somebody else sleeps whom it wakes.
-    Never,
-    /// It wakes everybody, or nobody else whom it could wake is asleep.
-    Always,
-    /// It wakes somebody else once this sleep has happened.
-    Before(Node),
-}
-
-fn disturbs(w: &Window<'_>, node: Node, sleep: Node) -> Disturbs {
-    let (Op::Notify(on, reach), Op::Sleep(condition)) = (w.trace.op(w.event(node)), w.trace.op(w.event(sleep))) else {
-        return Disturbs::Never;
-    };
-    if on != condition {
-        return Disturbs::Never;
-    }
-    let woken = w.trace.woken_by(w.event(node)).iter().map(|k| w.trace.pairings()[k.index()].sleep);
-    let mut others = woken.filter(|&other| w.trace.thread(other) != w.trace.thread(w.event(sleep)));
-    match others.next().filter(|_| reach == Reach::One) {
-        None => Disturbs::Always,
-        // The notify is in the window: a sleep that is not was before it.
-        Some(other) => w.node(other).map_or(Disturbs::Never, Disturbs::Before),
-    }
-}
-
-/// Whether a thread can have to wait at a node. At a try it does not: it would fail, and the thread goes on.
+/// Whether a thread can have to wait at a node. At a try it does not: it would fail, and the thread goes on; nor where it wakes by itself.
 fn can_wait(w: &Window<'_>, node: Node) -> bool {
-    is_conditional(w, node) && !w.trace.tries(w.event(node))
+    is_conditional(w, node) && !w.trace.tries(w.event(node)) && !matches!(w.act[node], Act::Leave(_))
 }
 
 /// Whether it depends on what others do if a node can be executed.
 fn is_conditional(w: &Window<'_>, node: Node) -> bool {
     let is_receive = || matches!(w.trace.op(w.event(node)), Op::Receive(_));
-    matches!(w.act[node], Act::Acquire(_) | Act::Busy(..) | Act::Wake(_) | Act::Wait(_) | Act::Empty(_)) || is_receive()
+    matches!(w.act[node], Act::Acquire(_) | Act::Busy(..) | Act::Wait(_) | Act::Empty(_))
+        || matches!(w.act[node], Act::Wake(_) | Act::Leave(_))
+        || is_receive()
 }
 
 /// The sends that a receive waits for.
@@ -70,18 +46,16 @@ impl Engine<'_, '_> {
     /// A guess, before the search: the sleeper sleeps as soon as its notify has come, and then everybody runs on. What the
     /// target needs is closed.
     pub(super) fn guess_lost(&mut self, target: &Target) -> Option<Vec<Node>> {
-        let w = self.window;
-        let sleep = w.waits[target.lost?].sleep?;
+        let (w, lost) = (self.window, target.lost?);
         let mut trial = self.run_closed()?;
-        let disturbed = is_disturbed(w, trial.order(), sleep).next().is_some();
-        (!disturbed && trial.exhaust(w, sleep, true)).then(|| trial.order().to_vec())
+        trial.exhaust(w, lost, true).then(|| trial.order().to_vec())
     }
 
     /// Another: everybody else runs as far as that goes, and then the sleeper sleeps. The closure is as it was before.
     pub(super) fn guess_late(&mut self, target: &Target) -> Option<Vec<Node>> {
-        let w = self.window;
-        let Wait { sleep, notify, wake } = w.waits[target.lost?];
-        let sleep = sleep?;
+        let (w, lost) = (self.window, target.lost?);
+        let Wait { sleep, notify, wake, .. } = w.waits[lost];
+        let (sleep, wake) = (sleep?, wake?);
         let mut awake = Target::new(w);
         awake.cut.join(w.past_of(notify?));
         if let Some(before) = w.before(sleep) {
@@ -91,7 +65,7 @@ impl Engine<'_, '_> {
         let trial = self.saturation.close(&awake).ok().and_then(|()| self.run_closed());
         self.saturation.undo(&mark);
         let mut trial = trial?;
-        trial.exhaust(w, sleep, false);
+        trial.exhaust(w, lost, false);
         let chain = &w.chain[w.chain_of[sleep]];
         for &node in chain.between(w.place[sleep]..w.place[wake]) {
             // Sleeping and giving back the lock is always possible.
@@ -100,7 +74,7 @@ impl Engine<'_, '_> {
             }
             trial.step(w, node);
         }
-        trial.exhaust(w, sleep, true).then(|| trial.order().to_vec())
+        trial.exhaust(w, lost, true).then(|| trial.order().to_vec())
     }
 
     /// What is closed, run in observed order as far as the closure allows.
@@ -113,25 +87,21 @@ impl Engine<'_, '_> {
 
 impl Search<'_, '_> {
     /// The order, run on until nobody can go on, if the sleeper is still asleep then.
-    pub(super) fn stay_asleep(&mut self, target: &Target, order: &[Node]) -> Option<Vec<Node>> {
-        let w = self.w;
-        let sleep = w.waits[target.lost?].sleep?;
+    pub(super) fn stay_asleep(&mut self, target: &Target) -> Option<Vec<Node>> {
+        let lost = target.lost?;
         let mut trial = self.theory.simulator().clone();
-        let disturbed = is_disturbed(w, order, sleep).next().is_some();
-        (!disturbed && trial.exhaust(w, sleep, true)).then(|| trial.order().to_vec())
+        trial.exhaust(self.w, lost, true).then(|| trial.order().to_vec())
     }
 
     /// What keeps an order from losing a wake-up becomes clauses; whether there is anything.
     pub(super) fn refine_lost(&mut self, wait: WaitId, order: &[Node]) -> bool {
         let (w, z) = (self.w, self.theory.z());
         let goal = self.lost[&wait];
-        let Some(sleep) = w.waits[wait].sleep else { return false };
         let mut refined = false;
-        for (node, harmless_after) in is_disturbed(w, order, sleep) {
+        if self.theory.simulator().asleep.can_wake(w, wait) {
             refined = true;
-            if self.made.insert(Made::Disturbed(wait, node)) {
-                let mut orders = vec![(z, node), (node, sleep)];
-                orders.extend(harmless_after.map(|other| (other, node)));
+            let orders = self.theory.simulator().why_awake(w, wait, z);
+            if self.made.insert(Made::Needs(Some(wait), z, orders.clone())) {
                 self.clause(&orders, &[!goal]);
             }
         }
@@ -141,7 +111,7 @@ impl Search<'_, '_> {
             step.insert(node, i);
             cut[w.chain_of[node]] = w.place[node].next();
         }
-        let sleeper = w.chain_of[sleep];
+        let sleeper = w.waits[wait].chain;
         for chain in w.chains().filter(|&chain| chain != sleeper) {
             let Some(&next) = w.chain[chain].get(cut[chain]) else { continue };
             // It goes on, or has stopped before, or waits: one of these orders, or one of these reasons.
@@ -189,13 +159,15 @@ impl Search<'_, '_> {
                     }
                     holder.is_none()
                 }
-                Act::Wake(k) => {
-                    let Wait { sleep, notify, .. } = w.waits[k];
-                    if let Some(notify) = notify {
-                        orders.push((z, notify));
-                        orders.extend(sleep.map(|sleep| (notify, sleep)));
+                Act::Wake(other) => {
+                    if self.theory.simulator().asleep.can_wake(w, other) {
+                        orders.extend(self.theory.simulator().why_awake(w, other, z));
+                        refined = true;
+                        if self.made.insert(Made::Needs(Some(wait), next, orders.clone())) {
+                            self.clause(&orders, &[!goal]);
+                        }
                     }
-                    !is_notified(w, &step, k)
+                    continue;
                 }
                 act if let Some((semaphore, need)) = act.needs_count() => {
                     let met = self.theory.simulator().has_count(semaphore, need);
@@ -208,7 +180,7 @@ impl Search<'_, '_> {
                         let positions = self.theory.simulator().positions();
                         orders.extend(w.counters[semaphore].elsewhere(w, other, positions, chain, z));
                         refined = true;
-                        if self.made.insert(Made::Count(Some(wait), next, orders.clone())) {
+                        if self.made.insert(Made::Needs(Some(wait), next, orders.clone())) {
                             self.clause(&orders, &[!goal]);
                         }
                     }
@@ -249,40 +221,11 @@ impl Search<'_, '_> {
     }
 }
 
-/// The notifies of an order that come after a sleep and would end it; with the sleep, if there is one, that would make each of
-/// them harmless if it came before.
-fn is_disturbed<'a>(
-    w: &'a Window<'_>,
-    order: &'a [Node],
-    sleep: Node,
-) -> impl Iterator<Item = (Node, Option<Node>)> + 'a {
-    let slept = order.iter().position(|&node| node == sleep).unwrap_or(order.len());
-    (slept..order.len()).filter_map(move |at| match disturbs(w, order[at], sleep) {
-        Disturbs::Never => None,
-        Disturbs::Always => Some((order[at], None)),
-        Disturbs::Before(other) => (!order[..at].contains(&other)).then_some((order[at], Some(other))),
-    })
-}
-
-/// Whether the notify of a wait came after its sleep.
-fn is_notified(w: &Window<'_>, step: &FxHashMap<Node, usize>, wait: WaitId) -> bool {
-    let Wait { sleep, notify, .. } = w.waits[wait];
-    let when = |node: Node| step.get(&node).copied();
-    notify
-        .is_none_or(|notify| when(notify).is_some_and(|n| sleep.is_none_or(|sleep| when(sleep).is_some_and(|s| s < n))))
-}
-
 impl Simulator {
     /// After [`Simulator::run`]: lets every chain but the sleeper's run on as far as it can, observed order first, past the cut,
-    /// but once it is `asleep` never over a notify that would end that. Whether all of them wait then, or are through.
-    fn exhaust(&mut self, w: &Window<'_>, sleep: Node, asleep: bool) -> bool {
-        let still = w.chain_of[sleep];
-        let mut step: FxHashMap<Node, usize> = FxHashMap::default();
-        for (i, &node) in self.order().iter().enumerate() {
-            if matches!(w.act[node], Act::Sleep | Act::Notify) {
-                step.insert(node, i);
-            }
-        }
+    /// but once it is `asleep` never over a notify that could end that. Whether all of them wait then, or are through, and it still sleeps.
+    fn exhaust(&mut self, w: &Window<'_>, lost: WaitId, asleep: bool) -> bool {
+        let still = w.waits[lost].chain;
         let mut evaluation = Evaluation::of(w);
         if let Some(evaluation) = &mut evaluation {
             evaluation.follow(self.order().iter().copied());
@@ -292,26 +235,18 @@ impl Simulator {
             let mut others = w.chains().filter(|&chain| chain != still).filter_map(next);
             let mut best: Option<Node> = None;
             for node in others.clone() {
-                let avoided = match disturbs(w, node, sleep) {
-                    _ if !asleep => false,
-                    Disturbs::Never => false,
-                    Disturbs::Always => true,
-                    Disturbs::Before(other) => !step.contains_key(&other),
-                };
                 if best.is_none_or(|best| node < best)
-                    && !avoided
-                    && !self.waits(w, &step, node)
+                    && !(asleep && self.asleep.could_wake_after(w, node, lost))
+                    && !self.waits(w, node)
                     && self.keeps_read(w, evaluation.as_mut(), node)
                 {
                     best = Some(node);
                 }
             }
             let Some(best) = best else {
-                return others.all(|node| can_wait(w, node) && self.waits(w, &step, node));
+                let all_wait = others.all(|node| can_wait(w, node) && self.waits(w, node));
+                return all_wait && !self.asleep.can_wake(w, lost);
             };
-            if matches!(w.act[best], Act::Sleep | Act::Notify) {
-                step.insert(best, self.order().len());
-            }
             self.step(w, best);
             if let Some(evaluation) = &mut evaluation {
                 evaluation.execute(best);
@@ -320,7 +255,7 @@ impl Simulator {
     }
 
     /// Whether a node that is next in its chain waits for a lock, a token or a notify.
-    fn waits(&self, w: &Window<'_>, step: &FxHashMap<Node, usize>, node: Node) -> bool {
+    fn waits(&self, w: &Window<'_>, node: Node) -> bool {
         let held_against = |lock: Lock, mode: Mode| {
             self.held(lock).iter().any(|&s| {
                 let scope = w.scopes[s];
@@ -330,7 +265,7 @@ impl Simulator {
         match w.act[node] {
             Act::Acquire(id) => held_against(w.scopes[id].lock, w.scopes[id].mode),
             Act::Busy(lock, mode) => !held_against(lock, mode),
-            Act::Wake(wait) => !is_notified(w, step, wait),
+            Act::Wake(_) | Act::Leave(_) => !self.asleep.allows(w, node),
             act if let Some((semaphore, need)) = act.needs_count() => !self.has_count(semaphore, need),
             _ => senders(w, node).any(|sender| !self.has_happened(w, sender)),
         }

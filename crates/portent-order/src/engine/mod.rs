@@ -21,12 +21,14 @@ mod guess;
 mod index;
 mod layout;
 mod lost;
+mod matching;
 mod races;
 mod reads;
 mod rows;
 mod saturate;
 mod search;
 mod simulate;
+mod sleeps;
 mod slice;
 mod symbolic;
 mod target;
@@ -184,7 +186,12 @@ impl<'v, 't> Engine<'v, 't> {
             && target.last.is_none_or(|(x, last)| {
                 w.last_writes(x, &target.cut).all(|d| last.node().is_some_and(|last| d <= last))
             });
-        if target.lost.is_some() || !as_observed || !target.is_met_by(w, &target.cut) || !w.projects(&target.cut) {
+        if target.lost.is_some()
+            || target.finds.is_some()
+            || !as_observed
+            || !target.is_met_by(w, &target.cut)
+            || !w.projects(&target.cut)
+        {
             return None;
         }
         let below = w.nodes().filter(|&node| w.is_in(&target.cut, node));
@@ -302,7 +309,8 @@ impl<'v, 't> Engine<'v, 't> {
         if !choices::keeps_values(w, self.evaluation.as_mut(), order, cut, target) {
             return None;
         }
-        let reached = target.last.is_none_or(|(x, last)| self.simulator.last_write(x) == last);
+        let reached = target.last.is_none_or(|(x, last)| self.simulator.last_write(x) == last)
+            && target.finds.is_none_or(|finds| self.simulator.finds(w, finds));
         reached.then(|| Settled::Order { floor, order: self.simulator.order().to_vec() })
     }
 

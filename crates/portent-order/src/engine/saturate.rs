@@ -130,8 +130,8 @@ impl<'w, 't> Saturation<'w, 't> {
             Act::Release(scope) => self.meet_release(node, scope)?,
             Act::Wake(wait) => {
                 let wait = self.w.waits[wait];
-                if let (Some(sleep), Some(notify)) = (wait.sleep, wait.notify) {
-                    self.add(sleep, notify)?;
+                if let (Some(sleep), Some(only)) = (wait.sleep, wait.only) {
+                    self.add(sleep, only)?;
                 }
             }
             _ => {}

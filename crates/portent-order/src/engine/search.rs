@@ -8,7 +8,7 @@
 use super::index::{Node, ScopeId, Source, Variable, WaitId};
 use super::simulate::Obstacle;
 use super::symbolic::Evaluation;
-use super::target::{Free, Target};
+use super::target::{Finds, Free, Target};
 use super::theory::{OrderTheory, Simulated};
 use super::window::{Act, Window};
 use crate::goal::Unknown;
@@ -81,10 +81,11 @@ enum Decided {
 pub(super) enum Made {
     Obstacle(Obstacle),
     Last(Variable, Source, Node),
-    Disturbed(WaitId, Node),
     CanGoOn(WaitId, Node, Option<ScopeId>),
-    /// One of these orders, for an event that needs a count; or where a wait is lost.
-    Count(Option<WaitId>, Node, Vec<(Node, Node)>),
+    /// One of these orders, for an event that needs it; or where a wait is lost.
+    Needs(Option<WaitId>, Node, Vec<(Node, Node)>),
+    /// One of these orders, where something is to be found after the set.
+    Finds(Finds, Vec<(Node, Node)>),
 }
 
 /// Whether it refuses an order that obeys all rules.
@@ -126,6 +127,8 @@ pub(crate) struct Search<'w, 't> {
     /// "One of these events has happened", "this lock is free after the set".
     contained: FxHashMap<Vec<Node>, Lit>,
     free: FxHashMap<Free, Lit>,
+    /// "This is found after the set."
+    finds: FxHashMap<Finds, Lit>,
 }
 
 impl<'w, 't> Search<'w, 't> {
@@ -152,11 +155,12 @@ impl<'w, 't> Search<'w, 't> {
             evaluation: Evaluation::of(w),
             contained: FxHashMap::default(),
             free: FxHashMap::default(),
+            finds: FxHashMap::default(),
         };
         let z = search.theory.z();
         for wait in w.waits.iter() {
-            if let (Some(sleep), Some(notify)) = (wait.sleep, wait.notify) {
-                search.clause(&[(z, wait.wake), (sleep, notify)], &[]);
+            if let (Some(sleep), Some(only), Some(wake)) = (wait.sleep, wait.only, wait.wake) {
+                search.clause(&[(z, wake), (sleep, only)], &[]);
             }
         }
         search
@@ -248,7 +252,7 @@ impl<'w, 't> Search<'w, 't> {
                         Some(false) => return Found::Unknown(Unknown::Stalled),
                         None => {}
                     }
-                    if let Some(order) = self.stay_asleep(target, &order) {
+                    if let Some(order) = self.stay_asleep(target) {
                         return Found::Order(order);
                     }
                     if !self.refine_goal(target, &order)
@@ -308,6 +312,11 @@ impl<'w, 't> Search<'w, 't> {
         }
         assumptions.extend(target.one_of.iter().map(|events| self.is_contained(events)));
         assumptions.extend(target.free.map(|free| self.is_free(free)));
+        if let Some(finds) = target.finds {
+            let lit = self.finds.get(&finds).copied().unwrap_or_else(|| self.fresh());
+            self.finds.insert(finds, lit);
+            assumptions.push(lit);
+        }
         if let Some(wait) = target.lost {
             let lit = match self.lost.get(&wait) {
                 Some(&lit) => lit,
@@ -351,7 +360,7 @@ impl<'w, 't> Search<'w, 't> {
     pub(super) fn make_new(&mut self, obstacles: Vec<Obstacle>) -> bool {
         let simulator = self.theory.simulator();
         let made = |obstacle: Obstacle| match obstacle {
-            Obstacle::Count(node, number) => Made::Count(None, node, simulator.elsewhere(number).to_vec()),
+            Obstacle::Needs(node, number) => Made::Needs(None, node, simulator.elsewhere(number).to_vec()),
             obstacle => Made::Obstacle(obstacle),
         };
         let new = obstacles.into_iter().filter(|&o| self.made.insert(made(o))).collect::<Vec<_>>();
@@ -384,7 +393,7 @@ impl<'w, 't> Search<'w, 't> {
                 }
             }
             Obstacle::NotWritten(_) => debug_assert!(false, "the order has what a read is to see before it"),
-            Obstacle::Count(node, number) => {
+            Obstacle::Needs(node, number) => {
                 let mut orders = self.theory.simulator().elsewhere(number).to_vec();
                 orders.push((z, node));
                 self.clause(&orders, &[]);
@@ -432,6 +441,16 @@ impl<'w, 't> Search<'w, 't> {
                 }
                 refined = true;
             }
+        }
+        if let Some(finds) = target.finds
+            && !self.theory.simulator().finds(self.w, finds)
+        {
+            let orders = self.theory.simulator().to_find(self.w, finds, z);
+            if self.made.insert(Made::Finds(finds, orders.clone())) {
+                let goal = self.finds[&finds];
+                self.clause(&orders, &[!goal]);
+            }
+            refined = true;
         }
         if let Some(wait) = target.lost {
             refined |= self.refine_lost(wait, order);

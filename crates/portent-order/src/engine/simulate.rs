@@ -7,7 +7,9 @@
 use super::counts::Need;
 use super::index::{Chain, IndexVec, Lock, Node, Place, ScopeId, Semaphore, Source, Variable};
 use super::rows::{Cut, Rows};
+use super::sleeps::Asleep;
 use super::symbolic::Evaluation;
+use super::target::Finds;
 use super::values::Sight;
 use super::window::{Act, Window};
 use crate::read_rule::ReadRule;
@@ -25,9 +27,9 @@ pub(crate) enum Obstacle {
     NotWritten(Node),
     /// A failed try found nobody holding the lock.
     Busy(Node),
-    /// A semaphore is at zero, or at more than that for a failed try. [`Simulator::elsewhere`] has orders of that number, of
-    /// which one would have to hold.
-    Count(Node, u32),
+    /// A semaphore is at zero, or at more than that for a failed try; or a condition does not let it wake so. [`Simulator::elsewhere`] has
+    /// orders of that number, of which one would have to hold.
+    Needs(Node, u32),
     /// In `values`: a read that matters does not see what it expects.
     Changed(Node),
     /// In `values`: a write is relied on, and this read before it does not see what it expects.
@@ -91,12 +93,14 @@ pub(crate) struct Simulator {
     left: IndexVec<Lock, Left>,
     /// What the semaphores count.
     counts: IndexVec<Semaphore, i64>,
+    /// Who sleeps on the conditions.
+    pub(super) asleep: Asleep,
     /// The last write, and how many kept reads still wait for its value.
     last: IndexVec<Variable, Source>,
     waiting: IndexVec<Variable, usize>,
     order: Vec<Node>,
     obstacles: Vec<Obstacle>,
-    /// For each obstacle that is a count, where other threads would have to be.
+    /// For each obstacle that is a count or a condition, where other threads would have to be.
     elsewhere: Vec<Vec<(Node, Node)>>,
     /// Used by the next run.
     pub chosen: Chosen,
@@ -196,6 +200,24 @@ impl Simulator {
         &self.held[lock]
     }
 
+    /// Whether a chain finds what it is to find where the order stops.
+    pub(super) fn finds(&self, w: &Window<'_>, finds: Finds) -> bool {
+        match finds {
+            Finds::Count(_, _, semaphore, need) => self.has_count(semaphore, need),
+            Finds::Woken(wait) => self.asleep.can_wake(w, wait),
+            Finds::Asleep(wait) => self.asleep.can_leave(w, wait),
+        }
+    }
+    /// Orders of which one must hold for it to find that, where it does not.
+    pub(super) fn to_find(&self, w: &Window<'_>, finds: Finds, z: Node) -> Vec<(Node, Node)> {
+        match finds {
+            Finds::Count(chain, _, semaphore, need) => {
+                w.counters[semaphore].elsewhere(w, need, &self.position, chain, z)
+            }
+            Finds::Woken(wait) => self.why_not_woken(w, wait, z),
+            Finds::Asleep(wait) => self.why_not_asleep(w, wait, z),
+        }
+    }
     /// Whether the count of a semaphore lets a node happen.
     #[inline]
     pub(super) fn has_count(&self, semaphore: Semaphore, need: Need) -> bool {
@@ -234,6 +256,10 @@ impl Simulator {
         }
         // There is no operation on a semaphore below a floor.
         self.counts = w.counters.iter().map(|counter| counter.base).collect();
+        // Nor on a condition.
+        if !w.conditions.is_empty() {
+            self.asleep = Asleep::start(w);
+        }
         self.last.refill(Source::Base, w.variables.len());
         match w.rule {
             // What counts as last above the floor is enough: the goal's writes are above it.
@@ -281,13 +307,9 @@ impl Simulator {
             }
             Act::Wait(_) | Act::Empty(_) => {
                 let (semaphore, need) = act.needs_count()?;
-                (!self.has_count(semaphore, need)).then_some(Obstacle::Count(node, 0))
+                (!self.has_count(semaphore, need)).then_some(Obstacle::Needs(node, 0))
             }
-            Act::Wake(wait) => {
-                // Its notify has happened; order wants its sleep before that.
-                debug_assert!(w.waits[wait].wake == node);
-                None
-            }
+            Act::Wake(_) | Act::Leave(_) => (!self.asleep.allows(w, node)).then_some(Obstacle::Needs(node, 0)),
             _ => None,
         }
     }
@@ -376,6 +398,7 @@ impl Simulator {
             Act::Release(id) => self.held[w.scopes[id].lock].retain(|&s| s != id),
             Act::Post(s) => self.counts[s] += 1,
             Act::Wait(s) => self.counts[s] -= 1,
+            Act::Sleep(_) | Act::Notify(..) | Act::Wake(_) | Act::Leave(_) => self.asleep.note(w, node),
             _ => {}
         }
     }
@@ -389,12 +412,18 @@ impl Simulator {
                 let node = w.chain[chain][self.position[chain]];
                 if self.is_ready(w, order, node) {
                     let mut obstacle = self.obstacle(w, cut, node);
-                    if let (Some(Obstacle::Count(_, number)), Some((semaphore, need))) =
-                        (&mut obstacle, w.act[node].needs_count())
-                    {
+                    if let Some(Obstacle::Needs(_, number)) = &mut obstacle {
                         *number = self.elsewhere.len() as u32;
-                        let orders = w.counters[semaphore].elsewhere(w, need, &self.position, chain, node);
-                        self.elsewhere.push(orders);
+                        let orders = match w.act[node].needs_count() {
+                            Some((semaphore, need)) => {
+                                Some(w.counters[semaphore].elsewhere(w, need, &self.position, chain, node))
+                            }
+                            None => self.not_asleep_so(w, node),
+                        };
+                        match orders {
+                            Some(orders) => self.elsewhere.push(orders),
+                            None => obstacle = None,
+                        }
                     }
                     self.obstacles.extend(obstacle);
                     first = Some(first.map_or(node, |first| first.min(node)));

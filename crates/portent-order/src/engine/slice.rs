@@ -8,7 +8,7 @@
 //! it is looked at through the slice's events: program order, tokens, critical sections and reads-from among them. What
 //! depends on where the slice was cut is dropped:
 //! - sections that began below it, and sections that end above it, unless the goal stops their thread inside;
-//! - counts of semaphores, but for the posts that every reordering has before a wait;
+//! - counts of semaphores and who sleeps on conditions, but for the posts and notifies that every reordering has before a wait or wake;
 //! - failed tries, whose holder may be anywhere; whether threads are stuck at the end (lost wake-ups);
 //! - reads of what a variable holds below it, unless every write of the variable in the slice comes after that
 //!   ([`Relaxed::after`]): only then must such a read come before them all.
@@ -21,6 +21,7 @@
 
 use super::index::{Node, Source};
 use super::window::{Act, Window};
+use crate::conditions::Naps;
 use crate::goal::Writer;
 use crate::semaphores::Posts;
 use portent_trace::{EventId, LockId, Mode, Op, SemId, ThreadId, Trace, VarId};
@@ -40,6 +41,8 @@ pub struct Slice<'a> {
     pub base: &'a dyn Fn(VarId) -> Writer,
     /// By how much the posts and waits below it have moved the count of a semaphore; not asked of a relaxed slice.
     pub counted: &'a dyn Fn(SemId) -> i64,
+    /// What is known of the waits of the trace.
+    pub naps: &'a Naps,
     /// Whether only what holds wherever it was cut counts.
     pub relaxed: Option<Relaxed<'a>>,
 }

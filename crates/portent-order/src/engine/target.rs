@@ -4,11 +4,12 @@
 //! `cut`, stays below `stop`, and can be ordered so that `edges` hold and `last` is the last write of its variable;
 //! then the `tail` happens. (docs/src/internals/encoding.md writes the same with a node Z: what is in the set is before Z.)
 
-use super::index::{Chain, Lock, Node, ScopeId, Source, Variable, WaitId};
+use super::counts::Need;
+use super::index::{Chain, Lock, Node, Place, ScopeId, Semaphore, Source, Variable, WaitId};
 use super::rows::Cut;
 use super::window::{Act, Freed, ScopesInChain, Window};
 use crate::goal::{Goal, Writer};
-use portent_trace::Mode;
+use portent_trace::{Mode, Op, Reach};
 
 /// A lock that a chain is to find free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +50,19 @@ pub(crate) struct Target {
     pub one_of: Vec<Vec<Node>>,
     /// A lock that a chain must be able to take after the set.
     pub free: Option<Free>,
+    /// What else a chain must find after the set.
+    pub finds: Option<Finds>,
+}
+
+/// What a chain is to find after a set of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Finds {
+    /// A semaphore that counts enough, or nothing, when it stands at this place: its own operations count, too.
+    Count(Chain, Place, Semaphore, Need),
+    /// That a notify can have ended its wait.
+    Woken(WaitId),
+    /// That none need have.
+    Asleep(WaitId),
 }
 
 impl Target {
@@ -65,6 +79,7 @@ impl Target {
             lost: None,
             one_of: Vec::new(),
             free: None,
+            finds: None,
         }
     }
     /// Everything before `node` has happened, and it has not.
@@ -240,10 +255,14 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             let pairing = window.trace.pairings()[pairing.index()];
             let (sleep, notify, wake) =
                 (window.node(pairing.sleep)?, window.node(pairing.notify)?, window.node(pairing.wake)?);
-            let mut target = new().at(window, wake).with(window, notify).edge(notify, sleep);
-            if !window.relaxed {
-                target.lost = window.waits.entries().find(|(_, w)| w.wake == wake).map(|(id, _)| id);
+            let mut target = new().at(window, wake).with(window, notify);
+            let Act::Wake(wait) = window.act[wake] else { return None };
+            // A notify that finds it asleep wakes it, if that wakes everybody, or there is nobody else.
+            let wakes_all = window.trace.op(pairing.notify) == Op::Notify(pairing.condition, Reach::All);
+            if wakes_all || window.waits[wait].alone {
+                target = target.edge(notify, sleep);
             }
+            target.lost = Some(wait).filter(|_| !window.relaxed);
             Some(vec![target])
         }
     }

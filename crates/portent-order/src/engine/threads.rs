@@ -7,6 +7,7 @@
 
 use super::index::{Chain, IndexVec, Lock, Node, Place, ScopeId, Semaphore, Source, Variable};
 use super::rows::Cut;
+use super::sleeps::Asleep;
 use super::symbolic::Evaluation;
 use super::target::Target;
 use super::window::{Act, Window};
@@ -40,8 +41,9 @@ pub(super) struct Threads<'w, 't> {
     held: IndexVec<Lock, Vec<ScopeId>>,
     /// What the semaphores count.
     counts: IndexVec<Semaphore, i64>,
-    /// When each sleep and notify happened.
-    step: IndexVec<Node, Option<usize>>,
+    /// Who sleeps on the conditions, and who did before each event that was done to one.
+    asleep: Asleep,
+    slept: Vec<Asleep>,
     /// The variable, and what it holds, that the next event of a chain does not want to see.
     pub refused: IndexVec<Chain, Option<(Variable, Source)>>,
     /// Whether the next event of a chain will never happen.
@@ -61,7 +63,8 @@ impl<'w, 't> Threads<'w, 't> {
             order: Vec::new(),
             held,
             counts: w.counters.iter().map(|counter| counter.base).collect(),
-            step: IndexVec::repeat(None, w.len()),
+            asleep: Asleep::start(w),
+            slept: Vec::new(),
             refused: IndexVec::repeat(None, w.chain.len()),
             over: IndexVec::repeat(false, w.chain.len()),
         }
@@ -78,7 +81,9 @@ impl<'w, 't> Threads<'w, 't> {
                 Act::Release(id) => self.held[self.w.scopes[id].lock].push(id),
                 Act::Post(s) => self.counts[s] -= 1,
                 Act::Wait(s) => self.counts[s] += 1,
-                Act::Sleep | Act::Notify => self.step[node] = None,
+                Act::Sleep(_) | Act::Notify(..) | Act::Wake(_) | Act::Leave(_) => {
+                    self.asleep = self.slept.pop().unwrap_or_default();
+                }
                 _ => {}
             }
         }
@@ -157,7 +162,10 @@ impl<'w, 't> Threads<'w, 't> {
             Act::Release(id) => self.give_back(id),
             Act::Post(s) => self.counts[s] += 1,
             Act::Wait(s) => self.counts[s] -= 1,
-            Act::Sleep | Act::Notify => self.step[node] = Some(self.order.len()),
+            Act::Sleep(_) | Act::Notify(..) | Act::Wake(_) | Act::Leave(_) => {
+                self.slept.push(self.asleep.clone());
+                self.asleep.note(self.w, node);
+            }
             _ => {}
         }
         self.order.push(node);
@@ -196,11 +204,7 @@ impl<'w, 't> Threads<'w, 't> {
             Act::Wait(_) | Act::Empty(_) => {
                 w.act[node].needs_count().is_none_or(|(s, need)| need.is_met(self.counts[s]))
             }
-            Act::Wake(wait) => {
-                let (Some(sleep), Some(notify)) = (w.waits[wait].sleep, w.waits[wait].notify) else { return true };
-                // The notify has happened: a wake comes after it.
-                self.step[sleep].is_some_and(|slept| self.step[notify].is_none_or(|notified| slept < notified))
-            }
+            Act::Wake(_) | Act::Leave(_) => self.asleep.allows(w, node),
             _ => true,
         }
     }

@@ -6,13 +6,15 @@
 
 use super::counts::Counter;
 use super::index::{
-    Chain, Dense, Id, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Semaphore, Source, Variable, WaitId, ids,
+    Chain, Condition, Dense, Id, IndexVec, Lock, Node, OpenSet, Place, ScopeId, Semaphore, Source, Variable, WaitId,
+    ids,
 };
 use super::rows::{Cut, Row, Rows};
+use super::sleeps::{Wait, Waiting};
 use super::values::Values;
 use crate::goal::{Schedule, Writer};
 use crate::read_rule::ReadRule;
-use portent_trace::{EventId, LockId, Mode, Trace, VarId};
+use portent_trace::{EventId, LockId, Mode, Reach, SemId, Trace, VarId};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -25,9 +27,12 @@ pub(crate) enum Act {
     Acquire(ScopeId),
     Release(ScopeId),
     Busy(Lock, Mode),
+    Sleep(WaitId),
+    Notify(Condition, Reach),
+    /// Goes on because a notify has woken it.
     Wake(WaitId),
-    Sleep,
-    Notify,
+    /// Goes on by itself.
+    Leave(WaitId),
     Post(Semaphore),
     Wait(Semaphore),
     /// A failed try.
@@ -96,14 +101,6 @@ pub(crate) struct ScopesInChain {
     pub scopes: Vec<ScopeId>,
 }
 
-/// A wait of the window; `None` where a part of it is outside.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wait {
-    pub sleep: Option<Node>,
-    pub notify: Option<Node>,
-    pub wake: Node,
-}
-
 /// The accesses of a variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accesses {
@@ -145,8 +142,11 @@ pub(crate) struct Window<'t> {
     /// Order that holds in every reordering beside program order: (before, after), sorted by after.
     pub hard: Vec<(Node, Node)>,
     pub waits: IndexVec<WaitId, Wait>,
+    /// The conditions that matter here.
+    pub conditions: IndexVec<Condition, Waiting>,
     /// The semaphores whose counts matter here.
     pub counters: IndexVec<Semaphore, Counter>,
+    pub(super) semaphore_of: FxHashMap<SemId, Semaphore>,
     /// For each chain and place, the scopes open before it; shared between places.
     pub(super) open_at: IndexVec<Chain, IndexVec<Place, OpenSet>>,
     pub(super) open_sets: IndexVec<OpenSet, Vec<ScopeId>>,

@@ -5,7 +5,7 @@ use portent_order::engine::{Effort, Engine, View};
 use portent_order::{At, Checker, Divergence, Model, Outcome, Recorded, Verdict, brute};
 use portent_testing::dice::Dice;
 use portent_testing::traces::{Shapes, TinyTrace};
-use portent_trace::{EventId, Mode, Op, ReadOrder, ThreadId, Trace, UpdateOrder, VarId};
+use portent_trace::{EventId, Mode, Op, ReadOrder, SemId, ThreadId, Trace, UpdateOrder, VarId};
 
 #[derive(Default, Debug)]
 struct Count {
@@ -23,14 +23,21 @@ fn pending(trace: &Trace, dice: &mut Dice) -> Divergence {
     let lock = trace.lock_ids().nth(dice.below(trace.locks()));
     let receive = trace.events().filter(|e| matches!(e.op, Op::Receive(_))).nth(dice.below(3));
     let x = VarId::new(dice.below(trace.variables()));
-    let op = match (dice.below(4), lock, receive) {
+    let slept = trace.events().filter(|e| e.thread == thread && matches!(e.op, Op::Sleep(_))).next_back();
+    let op = match (dice.below(6), lock, receive) {
         (0 | 1, Some(lock), _) => Op::Acquire(lock, mode),
         (2, _, Some(receive)) => receive.op,
+        (4, ..) if trace.semaphores() > 0 => Op::Wait(SemId::new(dice.below(trace.semaphores()))),
+        (4 | 5, ..) if let Some(Op::Sleep(condition)) = slept.map(|sleep| sleep.op) => Op::Wake(condition),
         (3, ..) => Op::Update(x, UpdateOrder::SeqCst),
         _ => Op::Read(x, ReadOrder::Plain),
     };
     let sees = op.reads() && trace.variables() > 0;
-    let outcome = if sees { Outcome::Sees(dice.below(3) as i64) } else { Outcome::Goes };
+    let outcome = match dice.below(3) {
+        value if sees => Outcome::Sees(value as i64),
+        0 if matches!(op, Op::Wait(_) | Op::Wake(_)) => Outcome::Fails,
+        _ => Outcome::Goes,
+    };
     Divergence::new(At::End(thread, op), outcome)
 }
 
@@ -81,6 +88,10 @@ fn run(traces: u64, first_seed: u64) {
     for model in [Model::Values, Model::Reads] {
         let mut count = Count::default();
         for tiny in Shapes::all().traces(first_seed..first_seed + traces) {
+            compare(&tiny, model, &mut count);
+        }
+        let waits = Shapes::that(|shape| shape.bare_waits || shape.semaphores);
+        for tiny in waits.traces(first_seed..first_seed + traces / 4) {
             compare(&tiny, model, &mut count);
         }
         println!("{model}: {traces} traces, {count:?}");

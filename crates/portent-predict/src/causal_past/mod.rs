@@ -32,8 +32,8 @@ use crate::undecided::Limit;
 use audit::{Audit, Audited};
 use clocks::Clocks;
 use portent_order::engine::{Effort, Engine, Relaxed, Slice, Tiers, View};
-use portent_order::{Goal, Model, Posts, Schedule, Verdict, Writer};
-use portent_trace::{EventId, LockId, Mode, Op, SemId, ThreadId, VarId};
+use portent_order::{Goal, Model, Naps, Posts, Schedule, Verdict, Writer};
+use portent_trace::{CondId, EventId, LockId, Mode, Op, SemId, ThreadId, VarId};
 use question::{Question, Writes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -57,11 +57,12 @@ pub(crate) struct Causal<'a, 't> {
     facts: &'a Facts<'t>,
     model: Model,
     clocks: Clocks,
-    /// With the posts that let waits through, as they were observed; `None` where there are no waits.
+    /// With the posts that let waits through, and the notifies that ended waits, as they were observed; `None` where there are none.
     served: Option<Clocks>,
     writes: Writes,
     posts: Posts,
-    /// Whether there are failed tries, or semaphores: events that may need others from anywhere, at choice.
+    naps: Naps,
+    /// Whether there are failed tries, semaphores or conditions: events that may need others from anywhere, at choice.
     has_choices: bool,
     /// Events of the longest slice.
     reach: usize,
@@ -99,12 +100,13 @@ impl<'a, 't> Causal<'a, 't> {
     pub(crate) fn new(facts: &'a Facts<'t>, model: Model, reach: usize, stop: &dyn Fn() -> bool) -> Option<Self> {
         let clocks = Clocks::new(facts.trace, model, stop)?;
         let writes = Writes::of(facts);
-        let is_choice = |op: Op| matches!(op, Op::Busy(..) | Op::Wait(_) | Op::Empty(_));
+        let is_choice = |op: Op| matches!(op, Op::Busy(..) | Op::Wait(_) | Op::Empty(_) | Op::Wake(_));
         let has_choices = facts.trace.events().any(|event| is_choice(event.op));
-        let has_semaphores = facts.trace.semaphores() > 0;
-        let served = if has_semaphores { Some(Clocks::as_served(facts.trace, model, stop)?) } else { None };
+        let has_servants = facts.trace.semaphores() > 0 || facts.trace.conditions() > 0;
+        let served = if has_servants { Some(Clocks::as_served(facts.trace, model, stop)?) } else { None };
         let posts = Posts::of(facts.trace);
-        Some(Causal { facts, model, clocks, served, writes, posts, has_choices, reach })
+        let naps = Naps::of(facts.trace);
+        Some(Causal { facts, model, clocks, served, writes, posts, naps, has_choices, reach })
     }
 
     fn program(&self, thread: usize) -> &[EventId] {
@@ -220,22 +222,28 @@ impl<'a, 't> Causal<'a, 't> {
     }
 
     /// Whether something in a slice may need what is not there: whoever holds a lock for a failed try may be anywhere, and so
-    /// may a post that lets a wait through.
+    /// may a post that lets a wait through, or a notify. Why a notify woke nobody may be anywhere, too.
     fn has_choices(&self, question: &Question, bounds: &Bounds, events: &[EventId]) -> bool {
         if !self.has_choices {
             return false;
         }
         let trace = self.facts.trace;
         let mut waited: FxHashSet<SemId> = FxHashSet::default();
+        let mut woken: FxHashSet<CondId> = FxHashSet::default();
         for &event in events {
             match trace.op(event) {
                 Op::Busy(..) | Op::Empty(_) => return true,
                 Op::Wait(s) => drop(waited.insert(s)),
+                Op::Wake(_) if trace.pairing_of_wake(event).is_none() => return true,
+                Op::Wake(c) => drop(woken.insert(c)),
                 _ => {}
             }
         }
-        waited.into_iter().flat_map(|s| self.posts.of_semaphore(s)).any(|&post| {
-            let (t, at) = self.place(post);
+        let posts = waited.into_iter().flat_map(|s| self.posts.of_semaphore(s));
+        let waits = woken.into_iter().flat_map(|c| self.naps.of_condition(c));
+        let notifies = waits.filter(|&&event| matches!(trace.op(event), Op::Notify(..)));
+        posts.chain(notifies).any(|&servant| {
+            let (t, at) = self.place(servant);
             at >= bounds.to[t] && at < question.limits[t]
         })
     }
@@ -318,6 +326,7 @@ impl<'a, 't> Causal<'a, 't> {
             below: &|event| self.is_below(bounds, event),
             base: &|_| Writer::Init,
             counted: &|_| 0,
+            naps: &self.naps,
             relaxed: Some(Relaxed { stopped: &stopped, orders, posts: &self.posts, after: &after }),
         };
         self.decide(goal, &slice, effort, tiers)
@@ -385,6 +394,7 @@ impl<'a, 't> Causal<'a, 't> {
             below: &|event| self.is_below(bounds, event),
             base: &base,
             counted: &|semaphore| self.counted(bounds, semaphore),
+            naps: &self.naps,
             relaxed: None,
         };
         match self.decide(goal, &slice, ask.effort, tiers) {

@@ -4,8 +4,8 @@
 //! the past of what comes just before another one can never be next together with it, so this filter is exact where it
 //! says no, for pairs at any distance.
 
-use portent_order::{Model, Posts};
-use portent_trace::{Event, EventId, Op, TokenId, Trace};
+use portent_order::{Model, Naps, Posts};
+use portent_trace::{CondId, Event, EventId, Op, TokenId, Trace};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -32,11 +32,14 @@ pub(crate) struct Past<'t> {
     reads: bool,
     threads: Vec<Thread>,
     tokens: FxHashMap<TokenId, Vec<Passed>>,
-    /// By notify, and by post that some wait forces.
+    /// By notify, and by post, that some wait forces.
     waits: FxHashMap<EventId, Passed>,
     posts: Posts,
-    /// Whether a wait comes after the post that let it through, and not only after those that it always comes after.
+    naps: Naps,
+    /// Whether a wait comes after the post that let it through, and a wake after the notify, and not only after those that they always come after.
     served: bool,
+    /// For each condition, what each thread did last to it, where that is asked for.
+    slept: FxHashMap<CondId, FxHashMap<usize, Passed>>,
     writers: Vec<Option<Passed>>,
 }
 
@@ -51,12 +54,14 @@ impl<'t> Past<'t> {
             tokens: FxHashMap::default(),
             waits: FxHashMap::default(),
             posts: Posts::of(trace),
+            naps: Naps::of(trace),
             served: false,
+            slept: FxHashMap::default(),
             writers: if reads { vec![None; trace.variables()] } else { Vec::new() },
         }
     }
 
-    /// The same, where a wait also comes after the post that let it through, as it was observed.
+    /// The same, where a wait also comes after the post that let it through, and a wake after the notify, as it was observed.
     pub(crate) fn as_served(trace: &'t Trace, model: Model) -> Self {
         Past { served: true, ..Self::new(trace, model) }
     }
@@ -116,10 +121,16 @@ impl<'t> Past<'t> {
                 let passed: Vec<Passed> = posts.filter_map(|post| self.waits.get(&post).cloned()).collect();
                 passed.iter().fold(false, |changed, passed| self.join(t, passed) | changed)
             }
-            Op::Wake(_) => {
+            Op::Wake(c) => {
                 let pairing = self.trace.pairing_of_wake(event.id).map(|k| self.trace.pairings()[k.index()]);
-                let notified = pairing.and_then(|pairing| self.waits.get(&pairing.notify).cloned());
-                notified.is_some_and(|passed| self.join(t, &passed))
+                let served = pairing.filter(|_| self.served).map(|pairing| pairing.notify);
+                let notifies = self.naps.forced(event.id).into_iter().chain(served);
+                let mut passed: Vec<Passed> = notifies.filter_map(|notify| self.waits.get(&notify).cloned()).collect();
+                if self.served && pairing.is_none() {
+                    // All that was done to the condition before: it is why no notify woke it.
+                    passed.extend(self.slept.get(&c).into_iter().flat_map(|threads| threads.values().cloned()));
+                }
+                passed.iter().fold(false, |changed, passed| self.join(t, passed) | changed)
             }
             _ => false,
         }
@@ -143,9 +154,16 @@ impl<'t> Past<'t> {
                 let passed = self.passed(t);
                 self.waits.insert(event.id, passed);
             }
-            Op::Notify(..) if !self.trace.woken_by(event.id).is_empty() => {
+            Op::Notify(..) if !self.served && self.naps.is_forced(event.id) => {
                 let passed = self.passed(t);
                 self.waits.insert(event.id, passed);
+            }
+            Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) if self.served => {
+                let passed = self.passed(t);
+                self.slept.entry(c).or_default().insert(t, passed.clone());
+                if let Op::Notify(..) = event.op {
+                    self.waits.insert(event.id, passed);
+                }
             }
             _ => {}
         }

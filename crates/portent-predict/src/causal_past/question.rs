@@ -3,7 +3,7 @@
 use super::Causal;
 use crate::facts::Facts;
 use portent_order::{Goal, Model, Writer};
-use portent_trace::{EventId, LocId, Op, ThreadId, VarId};
+use portent_trace::{EventId, LocId, Op, Reach, ThreadId, VarId};
 
 /// What a goal needs.
 pub(super) struct Question {
@@ -76,7 +76,9 @@ impl Causal<'_, '_> {
                 others = vec![pairing.sleep, pairing.notify];
                 let ((t, sleep), (u, notify)) = (self.place(pairing.sleep), self.place(pairing.notify));
                 self.clocks.join(&mut needs, u, notify + 1);
-                if needs[t] > sleep {
+                // A notify that finds it asleep may wake another; not if it wakes everybody, or there is nobody else.
+                let wakes_all = self.facts.trace.op(pairing.notify) == Op::Notify(pairing.condition, Reach::All);
+                if needs[t] > sleep && (wakes_all || self.naps.is_alone(pairing.condition)) {
                     return None;
                 }
             }
@@ -129,9 +131,7 @@ impl Causal<'_, '_> {
                 },
                 Op::Receive(token) => trace.senders(token).to_vec(),
                 Op::Wait(_) => self.posts.forced(event).to_vec(),
-                Op::Wake(_) => {
-                    trace.pairing_of_wake(event).map(|k| trace.pairings()[k.index()].notify).into_iter().collect()
-                }
+                Op::Wake(_) => self.naps.forced(event).into_iter().collect(),
                 _ => Vec::new(),
             };
             for (t, at) in from.into_iter().map(|event| self.place(event)).filter(|(t, _)| *t != u) {

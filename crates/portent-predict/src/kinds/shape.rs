@@ -2,8 +2,8 @@
 
 use crate::facts::Facts;
 use portent_order::{Model, Schedule, Writer};
-use portent_trace::{EventId, LockId, Mode, Op, PairingId, SemId, ThreadId, VarId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use portent_trace::{CondId, EventId, LockId, Mode, Op, Reach, SemId, Sleepers, ThreadId, VarId};
+use rustc_hash::FxHashMap;
 
 /// The shapes that Sinha et al. tell apart: a read r of write w, and a challenger c.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,9 @@ struct GoingOn<'a, 't> {
     done: Vec<bool>,
     holders: FxHashMap<LockId, Vec<(ThreadId, Mode)>>,
     memory: FxHashMap<VarId, EventId>,
-    notified: FxHashSet<PairingId>,
+    /// Who sleeps on conditions, and the last sleep of each thread.
+    asleep: FxHashMap<CondId, Sleepers<EventId>>,
+    slept: FxHashMap<ThreadId, EventId>,
     /// By how much semaphores have moved from where they began.
     counted: FxHashMap<SemId, i64>,
 }
@@ -75,7 +77,8 @@ impl<'a, 't> GoingOn<'a, 't> {
             done: vec![false; facts.trace.len()],
             holders: FxHashMap::default(),
             memory: FxHashMap::default(),
-            notified: FxHashSet::default(),
+            asleep: FxHashMap::default(),
+            slept: FxHashMap::default(),
             counted: FxHashMap::default(),
         }
     }
@@ -100,11 +103,19 @@ impl<'a, 't> GoingOn<'a, 't> {
             Op::Write(x, _) | Op::Update(x, _) => drop(self.memory.insert(x, event)),
             Op::Post(s) => *self.counted.entry(s).or_default() += 1,
             Op::Wait(s) => *self.counted.entry(s).or_default() -= 1,
-            Op::Notify(..) => {
-                for &k in trace.woken_by(event) {
-                    if self.done[trace.pairings()[k.index()].sleep.index()] {
-                        self.notified.insert(k);
-                    }
+            Op::Sleep(c) => {
+                self.asleep.entry(c).or_default().sleep(event);
+                self.slept.insert(thread, event);
+            }
+            Op::Notify(c, Reach::One) => self.asleep.entry(c).or_default().notify_one(),
+            Op::Notify(c, Reach::All) => self.asleep.entry(c).or_default().notify_all(),
+            Op::Wake(c) => {
+                let (asleep, Some(sleep)) = (self.asleep.entry(c).or_default(), self.slept.remove(&thread)) else {
+                    return;
+                };
+                match trace.pairing_of_wake(event) {
+                    Some(_) => asleep.wake(sleep),
+                    None => asleep.leave(sleep),
                 }
             }
             _ => {}
@@ -127,7 +138,12 @@ impl<'a, 't> GoingOn<'a, 't> {
             Op::Acquire(lock, mode) => !held_by_other(lock, mode),
             Op::Busy(lock, mode) => held_by_other(lock, mode),
             Op::Receive(token) => trace.senders(token).iter().all(|&send| self.is_done(send)),
-            Op::Wake(_) => trace.pairing_of_wake(event).is_none_or(|k| self.notified.contains(&k)),
+            Op::Wake(c) => self.asleep.get(&c).zip(self.slept.get(&thread)).is_some_and(|(asleep, &sleep)| match trace
+                .pairing_of_wake(event)
+            {
+                Some(_) => asleep.can_wake(sleep),
+                None => asleep.can_leave(sleep),
+            }),
             Op::Wait(s) => self.count(s) > 0,
             Op::Empty(s) => self.count(s) == 0,
             // Stricter than `values` needs: what is shown to go on does.

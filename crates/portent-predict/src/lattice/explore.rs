@@ -186,7 +186,10 @@ impl Explorer {
     /// Makes room for threads and variables that were not there before.
     pub(super) fn make_room(&mut self, plan: &Plan, monitor_words: usize) {
         let (threads, variables) = (self.cut.positions.len(), self.cut.memory.len());
-        if (threads, variables, self.layout.stopping) == (plan.threads(), plan.readers.len(), plan.stopping()) {
+        let waits = (plan.slots.len(), plan.conditions as usize);
+        if (threads, variables, self.layout.stopping) == (plan.threads(), plan.readers.len(), plan.stopping())
+            && self.layout.waits() == waits
+        {
             return;
         }
         let wider = Layout::of(plan, monitor_words);
@@ -196,7 +199,7 @@ impl Explorer {
         let mut small = self.cut.clone();
         for cut in [&mut self.cut, &mut self.next] {
             cut.positions.resize(plan.threads(), 0);
-            cut.notified.resize(plan.threads(), false);
+            cut.asleep.resize(plan.conditions as usize, portent_trace::Sleepers::default());
             cut.memory.resize(plan.readers.len(), 0);
             cut.stopped.resize(plan.room_for_stops(), 0);
         }
@@ -211,8 +214,8 @@ impl Explorer {
                 start(&small.positions, &mut self.next.positions);
                 start(&small.memory, &mut self.next.memory);
                 start(&small.stopped, &mut self.next.stopped);
-                self.next.notified.fill(false);
-                self.next.notified[..small.notified.len()].copy_from_slice(&small.notified);
+                self.next.asleep.fill(portent_trace::Sleepers::default());
+                self.next.asleep[..small.asleep.len()].clone_from_slice(&small.asleep);
                 self.next.monitor.copy_from_slice(&small.monitor);
                 let (behind, from) = (row[words], row[words + 1]);
                 self.insert(plan, from as u32, behind as u32, (behind >> 32) as u32, level.observed == Some(at as u32));

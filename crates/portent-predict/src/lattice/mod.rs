@@ -13,6 +13,7 @@ mod online;
 mod plan;
 mod roles;
 mod slice;
+mod slots;
 mod state;
 mod whole;
 mod witness;

@@ -3,12 +3,12 @@
 //! A level is finished only when the next event of every live thread is known; a thread is live from the moment the
 //! source knows its name. Nothing is sliced, as what the future needs is not known: what every variable holds is kept
 //! for ever (an atomic set that looks complete may have another read: docs/src/internals/semantics.md §6), and every event that could constrain
-//! another is a step. Who stops at a changed read ([`super::state`]) is waited for no longer. A notify waits until everybody who slept when it came has gone on, as only then is it known
-//! whom it woke. What cannot be followed: an `ntf` that turns out to be a `wai`'s, and threads that begin late without a
+//! another is a step. Who stops at a changed read ([`super::state`]) is waited for no longer. What cannot be followed: an `ntf` that turns out to be a `wai`'s, and threads that begin late without a
 //! fork, which should have been there from the start; the answer is then incomplete.
 
 use super::explore::Explorer;
-use super::plan::{Action, Counter, Move, Notified, Plan, WHO};
+use super::plan::{Action, Counter, Move, Plan, WHO};
+use super::slots::Slots;
 use super::{Bounds, Explored};
 use portent_order::{Model, ReadRule, Recorded, Schedule};
 use portent_spec::Monitor;
@@ -44,12 +44,8 @@ pub fn follow(
         followed.most_steps = followed.most_steps.max(follower.plan.moves.iter().map(Vec::len).sum());
         let complete_ends = !more && monitor.cares_about_end();
         while !explorer.is_done() {
-            let unresolved = &follower.unresolved;
             let plan = &follower.plan;
-            let is_known = |t: usize, position: u32| match plan.step(t, position) {
-                Some(step) => !more || !unresolved.contains(&step.event),
-                None => !more,
-            };
+            let is_known = |t: usize, position: u32| !more || plan.step(t, position).is_some();
             if !explorer.can_go_on(plan, &is_known) {
                 break;
             }
@@ -108,13 +104,7 @@ struct Follower {
     /// For each variable, the number of its last write.
     writes: Vec<u32>,
     sends: FxHashMap<usize, Vec<(u32, u32)>>,
-    /// Notifies of whom it is not known yet whom they woke, by condition: who slept when they came.
-    waiting: Vec<(EventId, FxHashSet<ThreadId>)>,
-    unresolved: FxHashSet<EventId>,
-    asleep: FxHashMap<ThreadId, (portent_trace::CondId, EventId, u32)>,
-    /// Where notifies are: thread and position.
-    notifies: FxHashMap<EventId, (usize, u32)>,
-    wakes: FxHashMap<EventId, (usize, u32)>,
+    slots: Slots,
     started: bool,
     late: u64,
     visible: u64,
@@ -133,11 +123,7 @@ impl Follower {
             sets: FxHashMap::from_iter([(Vec::new(), 0)]),
             writes: Vec::new(),
             sends: FxHashMap::default(),
-            waiting: Vec::new(),
-            unresolved: FxHashSet::default(),
-            asleep: FxHashMap::default(),
-            notifies: FxHashMap::default(),
-            wakes: FxHashMap::default(),
+            slots: Slots::default(),
             started: false,
             late: 0,
             visible: 0,
@@ -158,7 +144,7 @@ impl Follower {
         // More threads than a way can name: nothing of theirs is followed.
         self.late += u64::from(threads > 1 << WHO);
         self.late += batch.corrections().len() as u64;
-        // A wake without a pairing was a time-out, and waits for nobody.
+        // A wake without a pairing was a time-out.
         let paired: FxHashSet<EventId> = batch.pairings().iter().map(|pairing| pairing.wake).collect();
         for &(semaphore, count) in batch.initial_counts() {
             self.counter(semaphore).initial = i64::try_from(count).unwrap_or(i64::MAX / 2);
@@ -166,26 +152,6 @@ impl Follower {
         let followed = self.plan.moves.len();
         for event in batch.iter().filter(|event| event.thread.index() < followed) {
             self.event(&event, paired.contains(&event.id), monitor);
-        }
-        for pairing in batch.pairings() {
-            // Sleeps are steps whether or not they are woken, so the positions are known.
-            let (Some(&(thread, at)), Some(&(sleeper, asleep))) =
-                (self.notifies.get(&pairing.notify), self.wakes.get(&pairing.wake))
-            else {
-                continue;
-            };
-            let index = (at - self.plan.base[thread]) as usize;
-            let Some(Move { action: Action::Notify { first, count }, .. }) =
-                self.plan.moves[thread].get(index).copied()
-            else {
-                continue;
-            };
-            // The list of this notify moves to the end, where it can grow.
-            let start = self.plan.notifies.len() as u32;
-            let mut list = self.plan.notifies[first as usize..(first + count) as usize].to_vec();
-            list.push(Notified { thread: sleeper as u32, asleep });
-            self.plan.notifies.extend_from_slice(&list);
-            self.plan.moves[thread][index].action = Action::Notify { first: start, count: count + 1 };
         }
     }
 
@@ -246,32 +212,11 @@ impl Follower {
                 self.counter(s);
                 Action::Empty { semaphore: s.index() as u32 }
             }
-            Op::Sleep(c) => {
-                self.asleep.insert(event.thread, (c, event.id, position + 1));
-                Action::Sleep
-            }
-            Op::Notify(c, _) => {
-                let sleepers = self.asleep.iter().filter(|(_, (on, ..))| *on == c).map(|(&sleeper, _)| sleeper);
-                let sleepers: FxHashSet<ThreadId> = sleepers.collect();
-                self.notifies.insert(event.id, (t, position));
-                if !sleepers.is_empty() {
-                    self.unresolved.insert(event.id);
-                    self.waiting.push((event.id, sleepers));
-                }
-                Action::Notify { first: 0, count: 0 }
-            }
-            Op::Wake(_) => {
-                if let Some((_, _, asleep)) = self.asleep.remove(&event.thread) {
-                    self.wakes.insert(event.id, (t, asleep));
-                }
-                for (notify, sleepers) in &mut self.waiting {
-                    sleepers.remove(&event.thread);
-                    if sleepers.is_empty() {
-                        self.unresolved.remove(notify);
-                    }
-                }
-                self.waiting.retain(|(_, sleepers)| !sleepers.is_empty());
-                if is_paired { Action::Wake } else { Action::Pass }
+            Op::Sleep(c) => Action::Sleep { slot: self.slots.sleep(&mut self.plan, t as u32, c) },
+            Op::Notify(c, reach) => Action::Notify { condition: self.slots.condition(&mut self.plan, c), reach },
+            Op::Wake(c) => {
+                let slot = self.slots.wake(&mut self.plan, t as u32, c);
+                if is_paired { Action::Wake { slot } } else { Action::Leave { slot } }
             }
             _ => Action::Pass,
         };
@@ -322,7 +267,5 @@ impl Follower {
         }
         let base = &self.plan.base;
         self.plan.counters.iter_mut().for_each(|counter| counter.forget(base));
-        self.notifies.retain(|_, (thread, at)| *at >= base[*thread]);
-        self.wakes.clear();
     }
 }

@@ -4,7 +4,7 @@
 //! which is when the step before them has, unless its thread has stopped there.
 
 use portent_spec::Letter;
-use portent_trace::{EventId, Mode};
+use portent_trace::{EventId, Mode, Reach};
 
 /// A write of a variable among its writes: 0 is the initial value.
 pub(super) type Ordinal = u32;
@@ -45,15 +45,23 @@ pub(super) enum Action {
         lock: u32,
         mode: Mode,
     },
-    /// Starts a wait that a notify ends.
-    Sleep,
-    /// Ends waits; which are in `notifies` from this index on, as many.
-    Notify {
-        first: u32,
-        count: u32,
+    /// Starts a wait on a condition. A thread's waits on one share a slot, as one ends before the next begins; one that never ends has its own.
+    Sleep {
+        slot: u32,
     },
-    /// Goes on, if it was notified.
-    Wake,
+    /// Wakes one who sleeps on it, or all.
+    Notify {
+        condition: u32,
+        reach: Reach,
+    },
+    /// Goes on, if a notify can have woken it.
+    Wake {
+        slot: u32,
+    },
+    /// Goes on by itself, if no notify must have woken it.
+    Leave {
+        slot: u32,
+    },
     /// Adds to a semaphore.
     Post {
         semaphore: u32,
@@ -91,14 +99,6 @@ pub(super) const WHO: u32 = 12;
 /// A thread's number among those of the plan, and how many of its steps must be done: up to the event that is needed, or up to
 /// the step before it if it is none. It is never a changed read.
 pub(super) type Need = (u32, u32);
-
-/// A wait that a notify ends, if its thread stands between its sleep and its wake.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Notified {
-    pub(super) thread: u32,
-    /// Where the thread stands after its sleep.
-    pub(super) asleep: u32,
-}
 
 /// What a semaphore counts, as a function of where the threads stand.
 #[derive(Clone, Debug, Default)]
@@ -146,7 +146,10 @@ pub(super) struct Plan {
     pub(super) moves: Vec<Vec<Move>>,
     pub(super) base: Vec<u32>,
     pub(super) needs: Vec<Need>,
-    pub(super) notifies: Vec<Notified>,
+    /// For each slot of waits, the condition.
+    pub(super) slots: Vec<u32>,
+    /// How many conditions there are.
+    pub(super) conditions: u32,
     /// For each variable and write: the last step of each thread that reads it.
     pub(super) readers: Vec<Vec<Vec<Need>>>,
     /// For each thread and position, the set of locks held: a number in `sets`.

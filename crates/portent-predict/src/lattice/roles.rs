@@ -3,7 +3,7 @@
 //! One pass along the observed order, with a clock per thread of what causally came before (program order, tokens, kept
 //! reads, notifies): epochs of last accesses are compared with it, so no matrix of clocks is kept.
 
-use portent_order::{Model, Posts, ReadRule, Recorded};
+use portent_order::{Model, Naps, Posts, ReadRule, Recorded};
 use portent_trace::{EventId, LockId, Mode, Op, Trace};
 use rustc_hash::FxHashMap;
 
@@ -21,6 +21,7 @@ pub(super) struct Facts<'t> {
     release: FxHashMap<EventId, EventId>,
     acquires: Vec<Vec<EventId>>,
     pub(super) posts: Posts,
+    pub(super) naps: Naps,
     /// For each semaphore, its waits.
     waits: Vec<Vec<EventId>>,
 }
@@ -36,6 +37,7 @@ impl<'t> Facts<'t> {
             release: FxHashMap::default(),
             acquires: vec![Vec::new(); trace.locks()],
             posts: Posts::of(trace),
+            naps: Naps::of(trace),
             waits: vec![Vec::new(); trace.semaphores()],
         };
         let mut last = vec![0u32; trace.variables()];
@@ -101,13 +103,8 @@ impl<'t> Facts<'t> {
                     let all = self.posts.of_semaphore(s).iter().chain(&self.waits[s.index()]);
                     all.for_each(|&event| need(event, &mut needed));
                 }
-                Op::Wake(_) => {
-                    if let Some(k) = trace.pairing_of_wake(event) {
-                        let pairing = trace.pairings()[k.index()];
-                        need(pairing.sleep, &mut needed);
-                        need(pairing.notify, &mut needed);
-                    }
-                }
+                // Any notify may wake it, and who else sleeps there decides whom they wake.
+                Op::Wake(c) => self.naps.of_condition(c).iter().for_each(|&event| need(event, &mut needed)),
                 Op::Acquire(..) => {
                     if let Some(&release) = self.release.get(&event) {
                         need(release, &mut needed);
@@ -215,13 +212,11 @@ impl Roles {
                         }
                     }
                 }
-                Op::Notify(..) if !trace.woken_by(event.id).is_empty() => {
+                Op::Notify(..) if facts.naps.is_forced(event.id) => {
                     notifies.insert(event.id, clocks[t].clone());
                 }
                 Op::Wake(_) => {
-                    if let Some(k) = trace.pairing_of_wake(event.id)
-                        && let Some(notified) = notifies.get(&trace.pairings()[k.index()].notify)
-                    {
+                    if let Some(notified) = facts.naps.forced(event.id).and_then(|notify| notifies.get(&notify)) {
                         join(&mut clocks[t], notified);
                     }
                 }

@@ -19,8 +19,9 @@
 //! the read saw a write outside the *past* of what is visible, leaving that out makes it a kept read, which the property
 //! cannot tell from a changed one; nor an update, since all writes of a variable it compares are visible.
 
-use super::plan::{Action, Counter, Move, Notified, Ordinal, Plan};
+use super::plan::{Action, Counter, Move, Ordinal, Plan};
 use super::roles::{Facts, Role, Roles};
+use super::slots::Slots;
 use portent_order::Model;
 use portent_spec::{Letter, Monitor};
 use portent_trace::{EventId, LockId, Mode, Op, SemId, Trace, VarId};
@@ -110,6 +111,9 @@ struct Builder<'a, 't> {
     lock_of: FxHashMap<LockId, u32>,
     semaphore_of: FxHashMap<SemId, u32>,
     waiters: Vec<Waiters>,
+    /// For each condition, whether somebody wakes on it in the slice.
+    woken: Vec<bool>,
+    slots: Slots,
 }
 
 impl<'a, 't> Builder<'a, 't> {
@@ -136,6 +140,8 @@ impl<'a, 't> Builder<'a, 't> {
             lock_of: FxHashMap::default(),
             semaphore_of: FxHashMap::default(),
             waiters: waiters(facts, needed),
+            woken: woken(facts, needed),
+            slots: Slots::default(),
         }
     }
 
@@ -175,32 +181,19 @@ impl<'a, 't> Builder<'a, 't> {
             Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => self.is_tracked(x),
             Op::Acquire(lock, _) | Op::Release(lock, _) | Op::Busy(lock, _) => self.roles.locks[lock.index()],
             Op::Post(s) | Op::Wait(s) | Op::Empty(s) => self.waiters[s.index()] != Waiters::Nobody,
-            Op::Sleep(_) => {
-                trace.pairings().iter().any(|pairing| pairing.sleep == event && self.in_slice(pairing.wake))
-            }
-            Op::Notify(..) => trace.woken_by(event).iter().any(|k| self.in_slice(trace.pairings()[k.index()].wake)),
-            Op::Wake(_) => trace.pairing_of_wake(event).is_some(),
+            Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => self.woken[c.index()],
             _ => false,
         }
     }
 
     fn build(mut self) -> (Plan, Vec<usize>) {
-        let trace = self.facts.trace;
-        let sleeps: FxHashMap<EventId, EventId> =
-            trace.pairings().iter().map(|pairing| (pairing.sleep, pairing.wake)).collect();
         // Which events are steps, and how many steps each thread has at each of its events.
         let mut is_step: Vec<Vec<bool>> = Vec::new();
         for (t, &needed) in self.needed.iter().enumerate() {
             let mut count = 0;
             let mut flags = Vec::with_capacity(needed as usize);
             for &event in &self.facts.program[t][..needed as usize] {
-                let matters = match trace.op(event) {
-                    // Looked up instead of searched.
-                    Op::Sleep(_) if self.detail == Detail::Sliced && self.letters[event.index()].is_none() => {
-                        sleeps.get(&event).is_some_and(|&wake| self.in_slice(wake))
-                    }
-                    _ => self.matters(event),
-                };
+                let matters = self.matters(event);
                 count += u32::from(matters);
                 flags.push(matters);
                 self.steps_at[t].push(count);
@@ -222,7 +215,7 @@ impl<'a, 't> Builder<'a, 't> {
             let events = self.facts.program[t][..self.needed[t] as usize].to_vec();
             for (event, _) in events.into_iter().zip(&is_step[t]).filter(|(_, is)| **is) {
                 let position = steps.len() as u32;
-                let step = self.step(event, number[t], position, &number, &mut held_now, sleeps.contains_key(&event));
+                let step = self.step(event, number[t], position, &number, &mut held_now);
                 steps.push(step);
                 let next = self.plan.sets.len() as u32;
                 let set = *known_sets.entry(held_now.clone()).or_insert(next);
@@ -281,7 +274,6 @@ impl<'a, 't> Builder<'a, 't> {
         position: u32,
         number: &[u32],
         held: &mut Vec<(u32, Mode)>,
-        sleeps: bool,
     ) -> Move {
         let trace = self.facts.trace;
         let first = self.plan.needs.len() as u32;
@@ -317,21 +309,16 @@ impl<'a, 't> Builder<'a, 't> {
             Op::Post(s) => Action::Post { semaphore: self.counter(s) },
             Op::Wait(s) => Action::Wait { semaphore: self.counter(s) },
             Op::Empty(s) => Action::Empty { semaphore: self.counter(s) },
-            Op::Sleep(_) if sleeps => Action::Sleep,
-            Op::Notify(..) => {
-                let first = self.plan.notifies.len() as u32;
-                for k in trace.woken_by(event) {
-                    let sleep = trace.pairings()[k.index()].sleep;
-                    let t = trace.thread(sleep).index();
-                    // A sleeper that is not part of the slice need not be woken.
-                    if self.in_slice(trace.pairings()[k.index()].wake) {
-                        let asleep = self.steps_at[t][self.facts.rank[sleep.index()] as usize];
-                        self.plan.notifies.push(Notified { thread: number[t], asleep });
-                    }
-                }
-                Action::Notify { first, count: self.plan.notifies.len() as u32 - first }
+            Op::Sleep(c) if self.woken[c.index()] => {
+                Action::Sleep { slot: self.slots.sleep(&mut self.plan, thread, c) }
             }
-            Op::Wake(_) if trace.pairing_of_wake(event).is_some() => Action::Wake,
+            Op::Notify(c, reach) if self.woken[c.index()] => {
+                Action::Notify { condition: self.slots.condition(&mut self.plan, c), reach }
+            }
+            Op::Wake(c) => {
+                let slot = self.slots.wake(&mut self.plan, thread, c);
+                if trace.pairing_of_wake(event).is_some() { Action::Wake { slot } } else { Action::Leave { slot } }
+            }
             _ => Action::Pass,
         };
         match action {
@@ -354,7 +341,9 @@ impl<'a, 't> Builder<'a, 't> {
         let letter = self.letters[event.index()];
         let protected = trace.op(event).variable().is_some_and(|x| self.role(x) == Role::Protected);
         let harmless = match action {
-            Action::Pass | Action::Read { .. } | Action::Wake => true,
+            Action::Pass | Action::Read { .. } => true,
+            // Where nobody else sleeps, it takes nothing away.
+            Action::Wake { .. } => matches!(trace.op(event), Op::Wake(c) if self.facts.naps.is_alone(c)),
             Action::Write { .. } | Action::Update { .. } => protected,
             Action::Release { .. } => !matches!(trace.op(event), Op::Release(l, _) if self.roles.tried[l.index()]),
             Action::Post { .. } => !matches!(trace.op(event), Op::Post(s) if self.waiters[s.index()] == Waiters::Tried),
@@ -364,7 +353,8 @@ impl<'a, 't> Builder<'a, 't> {
             Action::Acquire { .. }
             | Action::Busy { .. }
             | Action::Empty { .. }
-            | Action::Sleep
+            | Action::Sleep { .. }
+            | Action::Leave { .. }
             | Action::Notify { .. } => false,
         };
         let at_once = self.detail == Detail::Sliced && letter.is_none() && harmless;
@@ -397,4 +387,20 @@ fn waiters(facts: &Facts<'_>, needed: &[u32]) -> Vec<Waiters> {
         }
     }
     waiters
+}
+
+/// On which conditions somebody wakes in a slice.
+fn woken(facts: &Facts<'_>, needed: &[u32]) -> Vec<bool> {
+    let mut woken = vec![false; facts.trace.conditions()];
+    if woken.is_empty() {
+        return woken;
+    }
+    for (program, &needed) in facts.program.iter().zip(needed) {
+        for &event in &program[..needed as usize] {
+            if let Op::Wake(c) = facts.trace.op(event) {
+                woken[c.index()] = true;
+            }
+        }
+    }
+    woken
 }

@@ -1,7 +1,7 @@
 //! A cut, spread out for walking and packed for keeping.
 //!
 //! State (docs/src/internals/semantics.md §4): the position of every thread, which also says what semaphores count; for each tracked variable, which write it holds, as long as somebody
-//! will read that; for each sleeping thread, whether its notify came after its sleep; for each thread, whether it has
+//! will read that; for each condition, who sleeps there and what its notifies have yet to be used for ([`Sleepers`]); for each thread, whether it has
 //! stopped for good at a changed read; and the monitor's state. Packed, each takes as many bits as it can ever need.
 //!
 //! # Changed reads
@@ -16,7 +16,7 @@
 
 use super::plan::{Action, Move, Need, Ordinal, Plan, UNREAD};
 use portent_spec::{Letter, Monitor};
-use portent_trace::Mode;
+use portent_trace::{Mode, Reach, Sleepers};
 
 /// A cut, spread out.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,8 @@ pub(super) struct Cut {
     pub(super) positions: Vec<u32>,
     /// Which write each variable holds.
     pub(super) memory: Vec<u32>,
-    /// For each thread, whether it was notified while it slept.
-    pub(super) notified: Vec<bool>,
+    /// For each condition, who sleeps on it: slots.
+    pub(super) asleep: Vec<Sleepers<u32>>,
     /// For each thread that has stopped at a changed read, the number of the set of locks it holds, plus one; 0 for others.
     /// Empty if no thread can stop so.
     pub(super) stopped: Vec<u32>,
@@ -39,7 +39,7 @@ impl Cut {
         Cut {
             positions: vec![0; plan.threads()],
             memory: vec![0; plan.readers.len()],
-            notified: vec![false; plan.threads()],
+            asleep: vec![Sleepers::default(); plan.conditions as usize],
             stopped: vec![0; plan.room_for_stops()],
             monitor: state,
         }
@@ -47,7 +47,7 @@ impl Cut {
     pub(super) fn copy_from(&mut self, other: &Cut) {
         self.positions.copy_from_slice(&other.positions);
         self.memory.copy_from_slice(&other.memory);
-        self.notified.copy_from_slice(&other.notified);
+        self.asleep.clone_from_slice(&other.asleep);
         self.stopped.copy_from_slice(&other.stopped);
         self.monitor.copy_from_slice(&other.monitor);
     }
@@ -104,7 +104,7 @@ impl Cut {
             Action::Pass
             | Action::Write { .. }
             | Action::Release { .. }
-            | Action::Sleep
+            | Action::Sleep { .. }
             | Action::Notify { .. }
             | Action::Post { .. } => true,
             Action::Wait { semaphore } => plan.counters[semaphore as usize].count(&self.positions) > 0,
@@ -114,7 +114,8 @@ impl Cut {
             }
             Action::Acquire { lock, mode } => !self.is_held(plan, thread, lock, mode),
             Action::Busy { lock, mode } => self.is_held(plan, thread, lock, mode),
-            Action::Wake => self.notified[thread],
+            Action::Wake { slot } => self.asleep[plan.slots[slot as usize] as usize].can_wake(slot),
+            Action::Leave { slot } => self.asleep[plan.slots[slot as usize] as usize].can_leave(slot),
         };
         possible && self.has(plan, step)
     }
@@ -126,14 +127,11 @@ impl Cut {
             Action::Write { variable, ordinal } | Action::Update { variable, ordinal, .. } => {
                 self.memory[variable as usize] = ordinal;
             }
-            Action::Sleep | Action::Wake => self.notified[thread] = false,
-            Action::Notify { first, count } => {
-                for notified in &plan.notifies[first as usize..(first + count) as usize] {
-                    if self.positions[notified.thread as usize] >= notified.asleep {
-                        self.notified[notified.thread as usize] = true;
-                    }
-                }
-            }
+            Action::Sleep { slot } => self.asleep[plan.slots[slot as usize] as usize].sleep(slot),
+            Action::Wake { slot } => self.asleep[plan.slots[slot as usize] as usize].wake(slot),
+            Action::Leave { slot } => self.asleep[plan.slots[slot as usize] as usize].leave(slot),
+            Action::Notify { condition, reach: Reach::One } => self.asleep[condition as usize].notify_one(),
+            Action::Notify { condition, reach: Reach::All } => self.asleep[condition as usize].notify_all(),
             _ => {}
         }
         self.positions[thread] += 1;
@@ -247,7 +245,10 @@ impl Cut {
 pub(super) struct Layout {
     positions: Vec<Bits>,
     memory: Vec<Bits>,
-    notified: Vec<Bits>,
+    /// For each slot, with its condition: 0 if nobody sleeps there, 1 if it is woken for certain, and otherwise two more than the permits before it; and for
+    /// each condition, its permits.
+    slots: Vec<(Bits, u32)>,
+    permits: Vec<Bits>,
     stopped: Vec<Bits>,
     /// How many threads can stop.
     pub(super) stopping: usize,
@@ -281,17 +282,20 @@ impl Layout {
         let positions = (0..plan.threads()).map(|t| take(u64::from(plan.end(t)))).collect();
         // One more, for what nobody will read.
         let memory = plan.readers.iter().map(|writes| take(writes.len() as u64)).collect();
-        let sleeps: Vec<bool> =
-            plan.moves.iter().map(|steps| steps.iter().any(|step| step.action == Action::Sleep)).collect();
         let nothing = Bits { word: 0, shift: 0, mask: 0 };
-        let notified = sleeps.iter().map(|&sleeps| if sleeps || plan.open_ended { take(1) } else { nothing });
-        let notified = notified.collect();
+        let slots = plan.slots.iter().map(|&of| (take(plan.slots.len() as u64 + 2), of)).collect();
+        let permits = (0..plan.conditions).map(|_| take(plan.slots.len() as u64)).collect();
         let room = &plan.stops[..plan.room_for_stops()];
         let stopped = room.iter().map(|&stops| if stops { take(plan.sets.len() as u64) } else { nothing });
         let stopped = stopped.collect();
         let words = word as usize + 1;
         let stopping = plan.stopping();
-        Layout { positions, memory, notified, stopped, stopping, words: words + monitor_words, monitor: words }
+        Layout { positions, memory, slots, permits, stopped, stopping, words: words + monitor_words, monitor: words }
+    }
+
+    /// For how many slots and conditions there is room.
+    pub(super) fn waits(&self) -> (usize, usize) {
+        (self.slots.len(), self.permits.len())
     }
 
     #[inline]
@@ -307,8 +311,16 @@ impl Layout {
             // All ones stand for "nobody will read it".
             put(bits, if awaited { u64::from(holds) } else { u64::MAX });
         }
-        for (bits, &notified) in self.notified.iter().zip(&cut.notified) {
-            put(bits, u64::from(notified));
+        for (bits, asleep) in self.permits.iter().zip(&cut.asleep) {
+            let mut permits = 0;
+            for item in asleep.line() {
+                match item {
+                    Some(slot) => put(&self.slots[*slot as usize].0, permits + 2),
+                    None => permits += 1,
+                }
+            }
+            asleep.woken().iter().for_each(|slot| put(&self.slots[*slot as usize].0, 1));
+            put(bits, permits);
         }
         for (bits, &set) in self.stopped.iter().zip(&cut.stopped) {
             put(bits, u64::from(set));
@@ -326,8 +338,12 @@ impl Layout {
             let value = get(bits);
             *holds = if value == bits.mask { UNREAD } else { value as u32 };
         }
-        for (bits, notified) in self.notified.iter().zip(&mut cut.notified) {
-            *notified = get(bits) != 0;
+        for (condition, (bits, asleep)) in self.permits.iter().zip(&mut cut.asleep).enumerate() {
+            let of = self.slots.iter().zip(0u32..).filter(|((_, on), _)| *on as usize == condition);
+            let slots = || of.clone().map(|((bits, _), slot)| (slot, get(bits)));
+            let line = slots().filter(|(_, holds)| *holds > 1).map(|(slot, holds)| (slot, holds as usize - 2));
+            let woken = slots().filter(|(_, holds)| *holds == 1).map(|(slot, _)| slot);
+            *asleep = Sleepers::of(line, get(bits) as usize, woken);
         }
         for (bits, set) in self.stopped.iter().zip(&mut cut.stopped) {
             *set = get(bits) as u32;

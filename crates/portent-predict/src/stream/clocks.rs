@@ -1,10 +1,10 @@
-//! Must-order as vector clocks: program order, tokens, and notify → wake. (Not what the counts of semaphores force: see `Clocks::count`.) Neither locks nor reads-from (docs/src/internals/semantics.md §1).
+//! Must-order as vector clocks: program order and tokens. (Not what the counts of semaphores force: see `Clocks::count`; nor what notifies a wake comes after.) Neither locks nor reads-from (docs/src/internals/semantics.md §1).
 //!
 //! Times move only where a thread passes something on, so stretches between two synchronisations share one clock: a
 //! *segment*. What is forgotten to bound memory (tokens long received, notifies nobody may wake from) only makes the
 //! order weaker, and a weaker order lets more candidates through.
 
-use portent_trace::{CondId, Event, EventId, LocId, Op, Pairing, TokenId};
+use portent_trace::{CondId, Event, EventId, LocId, Op, Pairing, Reach, TokenId};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,6 +39,7 @@ struct Thread {
 struct Notified {
     event: EventId,
     loc: LocId,
+    reach: Reach,
     clock: Clock,
 }
 
@@ -48,7 +49,7 @@ struct Condition {
     notifies: VecDeque<Notified>,
 }
 
-/// A wait whose notify could have come before its sleep.
+/// A wait whose notify could be lost: it comes before the sleep, or wakes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Early {
     /// Its wake.
@@ -132,8 +133,8 @@ impl Clocks {
         self.threads[thread].segment += 1;
     }
 
-    /// Moves on by a synchronisation. `pairing` is the wait that a wake ends; the result, whether its notify could come
-    /// before its sleep.
+    /// Moves on by a synchronisation. `pairing` is the wait that a wake ends; the result, whether its notify could be lost. Which notifies a wake
+    /// comes after depends on those still to come, so it counts as coming after none.
     pub(super) fn step(&mut self, event: Event, pairing: Option<&Pairing>) -> Option<Early> {
         let t = event.thread.index();
         match event.op {
@@ -158,10 +159,10 @@ impl Clocks {
                 self.conditions.entry(condition).or_default().asleep += 1;
                 self.threads[t].sleep = Some((self.time(t), event.loc));
             }
-            Op::Notify(condition, _) if self.conditions.get(&condition).is_some_and(|c| c.asleep > 0) => {
+            Op::Notify(condition, reach) if self.conditions.get(&condition).is_some_and(|c| c.asleep > 0) => {
                 let clock = self.share(t);
                 let notifies = &mut self.conditions.entry(condition).or_default().notifies;
-                notifies.push_back(Notified { event: event.id, loc: event.loc, clock });
+                notifies.push_back(Notified { event: event.id, loc: event.loc, reach, clock });
                 if notifies.len() > NOTIFIES {
                     notifies.pop_front();
                 }
@@ -182,15 +183,12 @@ impl Clocks {
         let nobody = state.asleep == 0;
         if let Some(pairing) = pairing
             && let Some(notified) = state.notifies.iter().find(|n| n.event == pairing.notify)
+            && let Some((time, place)) = slept
+            && (at(&notified.clock, t) < time || notified.reach == Reach::One)
         {
-            let clock = notified.clock.clone();
-            if let Some((time, place)) = slept
-                && at(&clock, t) < time
-            {
-                early = Some(Early { wake: event.id, places: [event.loc, notified.loc, place] });
-            }
-            self.join(t, &clock);
+            early = Some(Early { wake: event.id, places: [event.loc, notified.loc, place] });
         }
+        self.threads[t].segment += 1;
         if nobody && let Some(state) = self.conditions.get_mut(&condition) {
             state.notifies.clear();
         }

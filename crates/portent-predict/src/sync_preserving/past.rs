@@ -5,8 +5,8 @@
 
 use super::history::{History, Ideal, NONE};
 use portent_order::{Model, Posts};
-use portent_trace::{EventId, Op, SemId, ThreadId, Trace, VarId};
-use rustc_hash::FxHashMap;
+use portent_trace::{CondId, EventId, Op, SemId, ThreadId, Trace, VarId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What is known beforehand: which variables and locks need attention.
 pub(super) struct Survey {
@@ -93,6 +93,12 @@ pub(super) struct Past<'s> {
     posts: Posts,
     /// For each semaphore, the last operation of each thread.
     counted: FxHashMap<SemId, FxHashMap<ThreadId, EventId>>,
+    /// Conditions on which somebody wakes by itself, and the last that each thread did to them.
+    timed: FxHashSet<CondId>,
+    slept: FxHashMap<CondId, FxHashMap<ThreadId, EventId>>,
+    /// Who sleeps on one of them, and whom a notify could have woken since.
+    asleep: FxHashMap<ThreadId, CondId>,
+    notified: FxHashSet<ThreadId>,
     /// Open scopes of each lock, in the order of their acquires.
     holders: Vec<Vec<u32>>,
     closures: u64,
@@ -110,6 +116,10 @@ impl<'s> Past<'s> {
             sent: FxHashMap::default(),
             posts: Posts::of(trace),
             counted: FxHashMap::default(),
+            timed: if trace.conditions() > 0 { timed(trace) } else { FxHashSet::default() },
+            slept: FxHashMap::default(),
+            asleep: FxHashMap::default(),
+            notified: FxHashSet::default(),
             holders: vec![Vec::new(); trace.locks()],
             closures: 0,
         }
@@ -222,6 +232,7 @@ impl<'s> Past<'s> {
                     let saved = self.saved(trace.thread(event));
                     self.sent.insert(event, saved);
                 }
+                Op::Sleep(c) | Op::Notify(c, _) if self.timed.contains(&c) => self.note_condition(trace, event, c),
                 Op::Notify(..) if !trace.woken_by(event).is_empty() => {
                     let saved = self.saved(trace.thread(event));
                     self.sent.insert(event, saved);
@@ -232,16 +243,43 @@ impl<'s> Past<'s> {
                     }
                 }
                 Op::Post(s) | Op::Wait(s) | Op::Empty(s) => self.count(trace, event, op, s),
-                Op::Wake(_) => {
-                    // The sleep is the thread's own.
-                    if let Some(k) = trace.pairing_of_wake(event) {
-                        self.need_sent(trace, trace.thread(event), event, trace.pairings()[k.index()].notify);
+                Op::Wake(c) => {
+                    // The sleep is the thread's own. Who woke by itself after a notify needs all that was done before: it is why that did not wake it.
+                    let needed: Vec<EventId> = match trace.pairing_of_wake(event) {
+                        Some(k) => vec![trace.pairings()[k.index()].notify],
+                        None if self.notified.remove(&trace.thread(event)) => {
+                            self.slept.get(&c).into_iter().flat_map(|last| last.values().copied()).collect()
+                        }
+                        None => Vec::new(),
+                    };
+                    needed.into_iter().for_each(|before| self.need_sent(trace, trace.thread(event), event, before));
+                    if self.timed.contains(&c) {
+                        self.note_condition(trace, event, c);
                     }
                 }
                 _ => {}
             }
         }
         true
+    }
+
+    /// Notes what was done to a condition on which somebody wakes by itself.
+    fn note_condition(&mut self, trace: &Trace, event: EventId, condition: CondId) {
+        let thread = trace.thread(event);
+        let saved = self.saved(thread);
+        self.sent.insert(event, saved);
+        match trace.op(event) {
+            Op::Sleep(_) => drop(self.asleep.insert(thread, condition)),
+            Op::Notify(..) => {
+                let asleep = self.asleep.iter().filter(|(_, on)| **on == condition);
+                self.notified.extend(asleep.map(|(&sleeper, _)| sleeper));
+            }
+            _ => {
+                self.asleep.remove(&thread);
+                self.notified.remove(&thread);
+            }
+        }
+        self.slept.entry(condition).or_default().insert(thread, event);
     }
 
     /// A wait needs the post that let it through, and a failed try all that came before it.
@@ -279,4 +317,14 @@ impl<'s> Past<'s> {
         let bytes = self.history.bytes() + fronts + self.last.len() * size_of::<Written>() + self.sent.capacity() * 9;
         (self.history, self.closures, bytes + 4 * self.survey.shared.len())
     }
+}
+
+/// Conditions on which somebody wakes by itself.
+fn timed(trace: &Trace) -> FxHashSet<CondId> {
+    let wakes = trace.events().filter(|event| trace.pairing_of_wake(event.id).is_none());
+    let conditions = wakes.filter_map(|event| match event.op {
+        Op::Wake(condition) => Some(condition),
+        _ => None,
+    });
+    conditions.collect()
 }

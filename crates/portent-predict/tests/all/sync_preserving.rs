@@ -87,7 +87,17 @@ impl<'t> Definition<'t> {
                 self.done(state, acquire) && !release.is_some_and(|r| self.done(state, r))
             }),
             Op::Receive(token) => trace.senders(token).iter().all(|&send| self.done(state, send)),
-            Op::Wake(_) => trace.pairing_of_wake(event).is_none_or(|k| state.2[k.index()]),
+            Op::Wake(c) => match trace.pairing_of_wake(event) {
+                Some(k) => state.2[k.index()],
+                // Where a notify could have woken it, all that was done to the condition stays where it was.
+                None if self.could_be_woken(event) => trace.events().all(|other| match other.op {
+                    Op::Sleep(d) | Op::Notify(d, _) | Op::Wake(d) if d == c && other.id != event => {
+                        self.done(state, other.id) == (other.id < event)
+                    }
+                    _ => true,
+                }),
+                None => true,
+            },
             Op::Wait(s) => self.served(s, event).is_none_or(|post| self.done(state, post)),
             Op::Empty(s) => trace.events().all(|other| match other.op {
                 Op::Post(r) | Op::Wait(r) if r == s => self.done(state, other.id) == (other.id < event),
@@ -95,6 +105,15 @@ impl<'t> Definition<'t> {
             }),
             _ => true,
         }
+    }
+
+    /// Whether a notify came while the thread slept who then woke by itself.
+    fn could_be_woken(&self, wake: EventId) -> bool {
+        let Op::Wake(c) = self.trace.op(wake) else { return false };
+        let earlier = || self.trace.events().filter(|event| event.id < wake);
+        let own = |event: &portent_trace::Event| event.op == Op::Sleep(c) && event.thread == self.trace.thread(wake);
+        let slept = earlier().filter(own).next_back().map(|event| event.id);
+        earlier().any(|event| matches!(event.op, Op::Notify(d, _) if d == c) && Some(event.id) > slept)
     }
 
     /// The post that let a wait through, first come, first served.

@@ -92,7 +92,8 @@ fn endings(story: &Story, failure: &Failure) -> Vec<Line> {
         object => ending(spot, format!("waits for {object}")),
     };
     let what = match failure.harm {
-        Harm::DeadlockReached => {
+        Harm::Hang if story.places.iter().all(|spot| spot.role != Role::Waiting) => "has not ended in time",
+        Harm::DeadlockReached | Harm::Hang => {
             let stuck = story.places.iter().filter(|spot| matches!(spot.role, Role::Failure | Role::Waiting));
             return stuck.take(STUCK).map(waits).collect();
         }
@@ -106,7 +107,6 @@ fn endings(story: &Story, failure: &Failure) -> Vec<Line> {
         Harm::Exception => "throws what nobody catches",
         Harm::Crash => "crashes",
         Harm::Abort => "aborts",
-        Harm::Hang => "has not ended in time",
         Harm::Exit => "exits",
         // Where a program prints is not known.
         Harm::Output => return Vec::new(),

@@ -6,7 +6,7 @@ use crate::little::runner::{RunOn, Runner, hash};
 use crate::little::truth::{Cut, Facts, Local, truth};
 use portent_order::engine::{Effort, Engine};
 use portent_order::{At, Divergence, Goal, Outcome, Verdict};
-use portent_search::{End, History, Observes, Options, Plan, Run, Subject, Visit, explore, resume, stuck_cuts};
+use portent_search::{End, History, Observes, Options, Plan, Run, Spins, Subject, Visit, explore, resume, stuck_cuts};
 use portent_testing::parallel::each_seed;
 use portent_trace::{LockId, Mode, Op};
 use std::collections::BTreeSet;
@@ -64,12 +64,16 @@ impl Found {
         self.facts.ends.insert(cut.clone());
         self.races(run, &ways, engine);
         self.cycles(run, &ways, engine);
-        let stuck = stuck_cuts(run, engine, 100_000, Effort::default()).expect("few combinations");
+        self.runs.push(cut);
+        self.ways.push(ways.into_iter().map(|way| way.into_iter().collect()).collect());
+    }
+
+    fn stuck(&mut self, run: &Run, spins: &Spins, engine: &mut Engine<'_, '_>) {
+        let ways: Vec<Vec<u64>> = run.threads.iter().map(hashes).collect();
+        let stuck = stuck_cuts(run, spins, engine, 100_000, Effort::default()).expect("few combinations");
         for steps in stuck.into_keys() {
             self.facts.stuck.insert(steps.iter().enumerate().map(|(thread, &steps)| ways[thread][steps]).collect());
         }
-        self.runs.push(cut);
-        self.ways.push(ways.into_iter().map(|way| way.into_iter().collect()).collect());
     }
 
     fn finals(&mut self, run: &Run, cut: &Cut, engine: &mut Engine<'_, '_>) {
@@ -241,7 +245,11 @@ fn compare(program: &Little, run_on: RunOn, stop: Option<usize>, most: usize, st
     let (mut runner, mut found) = (Runner::new(program, run_on), Found::default());
     let earlier = stop.map(|runs| plans_of(program, run_on, runs)).unwrap_or_default();
     let explored = resume(&mut runner, &Options::default(), &earlier, &mut |visit: Visit<'_, '_, '_>| {
-        found.note(visit.run, visit.engine);
+        if visit.is_over {
+            found.stuck(visit.run, visit.spins, visit.engine);
+        } else {
+            found.note(visit.run, visit.engine);
+        }
         ControlFlow::Continue(())
     });
     let explored = explored.unwrap_or_else(|never| match never {});

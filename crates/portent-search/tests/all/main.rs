@@ -3,3 +3,4 @@
 mod complete;
 mod little;
 mod not_proven;
+mod spinning;

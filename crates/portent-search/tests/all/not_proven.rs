@@ -65,9 +65,10 @@ fn a_program_that_changes_between_runs_proves_nothing() {
 fn an_endless_loop_is_stopped_and_proves_nothing() {
     let wait = vec![
         Instruction::Read { variable: 0, register: 0, atomic: true },
+        Instruction::Write { variable: 1, value: Value::Number(1), atomic: true },
         Instruction::Unless(Condition(Comparison::Other, 0, 0), 0),
     ];
-    let program = Little { code: vec![wait], variables: 1, locks: 0, started: vec![0] };
+    let program = Little { code: vec![wait], variables: 2, locks: 0, started: vec![0] };
     let explored = search(&mut Runner::new(&program, RunOn::Stay), &Options { runs: 5, ..Options::default() });
     assert!(explored.incomplete.contains(&Incomplete::Stopped), "{explored:?}");
 }

@@ -1,7 +1,8 @@
 //! Condition variables, and the `ntf`/`wai` tokens that share their names.
 //!
-//! A wake belongs to its thread's last sleep and takes the earliest notify since then that is not used up; a notify-all
-//! is never used up. A wake that finds none woke by itself and waits for nobody.
+//! A wake belongs to its thread's last sleep. Told with it is the earliest notify since then that is not used up; a notify-all
+//! is never used up. Engines do not keep to that: any notify may wake any who sleeps. A wake that finds none woke by itself and waits for nobody. So did
+//! one by time-out, unless a notify must have woken its thread, for nobody else was asleep: then it counts as woken.
 //!
 //! Whether `ntf(c)` is a notify or a token shows only when its name is used with `slp`, `wak` or `nta`, or with `wai`. Until
 //! then it is a notify; a `wai` corrects what was emitted before.
@@ -11,6 +12,7 @@ use crate::error::{Malformed, Problem};
 use crate::event::{Meaning, Op, Reach};
 use crate::ids::{EventId, TokenId};
 use crate::names::ObjectClass;
+use crate::sleepers::Sleepers;
 use crate::trace::Pairing;
 use std::collections::VecDeque;
 
@@ -38,6 +40,8 @@ pub(super) struct ConditionState {
     sleepers: u32,
     /// Notifies that a sleeper could still take, in observed order.
     open: VecDeque<(EventId, Reach)>,
+    /// Whom notifies may have woken. A sleep that its thread never wakes from stays.
+    line: Sleepers<EventId>,
 }
 
 impl ConditionState {
@@ -65,7 +69,9 @@ impl Lowering {
             let old = &mut self.conditions[old.index()];
             old.sleepers -= 1;
         }
-        self.condition(incoming)?.sleepers += 1;
+        let state = self.condition(incoming)?;
+        state.sleepers += 1;
+        state.line.sleep(event);
         Ok(())
     }
 
@@ -81,6 +87,10 @@ impl Lowering {
         }
         let event = self.emit(incoming, Op::Notify(condition(incoming), reach))?;
         let state = self.condition(incoming)?;
+        match reach {
+            Reach::One => state.line.notify_one(),
+            Reach::All => state.line.notify_all(),
+        }
         match state.used_as {
             Use::Undecided => state.undecided.push(event),
             _ if state.sleepers > 0 => state.open.push_back((event, reach)),
@@ -97,15 +107,19 @@ impl Lowering {
             return Err(Malformed::WakeWithoutSleep { thread, condition }.into());
         };
         let state = self.condition(incoming)?;
+        let woken = if by == By::Notify { state.line.can_wake(sleep) } else { !state.line.can_leave(sleep) };
+        match woken {
+            true => state.line.wake(sleep),
+            false => state.line.leave(sleep),
+        }
         let mut notify = None;
-        if by == By::Notify
-            && let Some(at) = state.open.iter().position(|(event, _)| *event > sleep)
-        {
+        if woken && let Some(at) = state.open.iter().position(|(event, _)| *event > sleep) {
             notify = Some(state.open[at].0);
             if state.open[at].1 == Reach::One {
                 state.open.remove(at);
             }
         }
+        debug_assert_eq!(notify.is_some(), woken, "who was woken was woken by a notify");
         state.sleepers -= 1;
         if state.sleepers == 0 {
             state.open.clear();

@@ -117,8 +117,14 @@ fn a_notify_all_wakes_every_sleeper() {
 
 #[test]
 fn a_time_out_and_a_spurious_wake_have_no_notify() {
-    let trace = Trace::from_std("T|slp(c)\nU|ntf(c)\nT|tmo(c)\nT|slp(c)\nT|wak(c)\n").unwrap();
+    let trace = Trace::from_std("T|slp(c)\nV|slp(c)\nU|ntf(c)\nT|tmo(c)\nT|slp(c)\nT|wak(c)\n").unwrap();
     assert!(trace.pairings().is_empty());
+}
+
+#[test]
+fn a_time_out_of_the_only_sleeper_after_a_notify_counts_as_woken() {
+    let trace = Trace::from_std("T|slp(c)\nU|ntf(c)\nT|tmo(c)\n").unwrap();
+    assert_eq!(trace.pairings().len(), 1);
 }
 
 #[test]

@@ -79,7 +79,8 @@ pub(super) struct Inside<'a>(pub(super) &'a str);
 impl Display for Inside<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         /// What holds all the rest, and says nothing.
-        const WRAPPERS: [&str; 8] = ["_M_t", "_M_impl", "_M_h", "_M_base", "buf", "inner", "ptr", "pointer"];
+        const WRAPPERS: [&str; 10] =
+            ["_M_t", "_M_impl", "_M_h", "_M_base", "_M_head_impl", "_M_ptr", "buf", "inner", "ptr", "pointer"];
         if self.0.starts_with("._vptr") {
             return f.write_str(" (virtual table)");
         }

@@ -124,6 +124,8 @@ fn options_within(args: &CheckArgs, budget: Option<Duration>) -> Result<Options,
         extent: match args.runs {
             _ if args.exhaustive => Extent::Everything,
             Some(runs) => Extent::Runs(runs.get()),
+            // Who says how long it may take wants it to.
+            None if args.resume || args.search.budget.is_some() => Extent::WithinTime,
             None => Extent::Worthwhile,
         },
         seed: args.seed,

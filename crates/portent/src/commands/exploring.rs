@@ -10,7 +10,7 @@ use crate::reports;
 use crate::searches::Search;
 use crate::terminal::{self, Bar, Unit};
 use portent_explore::{
-    Answer, Behaviours, Error, Event, Examined, Exploration, Observer, Options, Phase, Program, Run, RunId, SavedSearch,
+    Answer, Error, Event, Examined, Exploration, Observer, Options, Phase, Program, Run, RunId, SavedSearch,
 };
 use portent_native::record::not_covered;
 use portent_order::Model;
@@ -56,8 +56,7 @@ pub(crate) fn explored(exploration: &Exploration) -> Explored {
         None => Explored { runs, ..Explored::default() },
         Some(behaviours) => {
             let complete = behaviours.are_all();
-            let assumed = Behaviours::ASSUMPTIONS.map(str::to_owned).to_vec();
-            let assumptions = if complete { assumed } else { Vec::new() };
+            let assumptions = if complete { behaviours.assumptions() } else { Vec::new() };
             let unproven = behaviours.unproven.clone();
             Explored { runs, behaviours: behaviours.seen, complete, left: behaviours.left, assumptions, unproven }
         }

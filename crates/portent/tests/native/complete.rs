@@ -50,10 +50,17 @@ static void *one(void *arg) { int *p = malloc(sizeof *p); *p = 1; free(atomic_ex
 static void prepare(void) { n = 0; }
 static void *one(void *arg) { pthread_rwlock_wrlock(&m); n = 1; pthread_rwlock_unlock(&m); return arg; }
 static void *two(void *arg) { pthread_rwlock_rdlock(&m); int a = n; pthread_rwlock_unlock(&m); return a ? arg : 0; }";
-    // Who is first at the lock; who exchanges first, twice; before or after the writer.
-    for (name, text, behaviours) in
-        [("lock", work, 2), ("exchange", exchange, 2), ("pointers", pointers, 2), ("readers", readers, 2)]
-    {
+    let at_first = "static atomic_int x, y = 7; static void prepare(void) {}
+static void *one(void *arg) { atomic_store(&x, 1); atomic_store(&y, 0); return arg; }
+static void *two(void *arg) { if (atomic_load(&x) == 0 && atomic_load(&y) == 7) atomic_store(&x, 2); return arg; }";
+    // Who is first at the lock; who exchanges first, twice; before or after the writer; nothing, one or both of two writes.
+    for (name, text, behaviours) in [
+        ("lock", work, 2),
+        ("exchange", exchange, 2),
+        ("pointers", pointers, 2),
+        ("readers", readers, 2),
+        ("at first", at_first, 3),
+    ] {
         let (explored, code) = explored(name, &two_threads(text));
         assert_eq!(
             (explored["complete"].as_bool(), explored["behaviours"].as_u64()),
@@ -88,9 +95,9 @@ static void *one(void *arg) { if (!pthread_mutex_trylock(&m)) { n++; pthread_mut
 static int r; static void prepare(void) { r = 0; }
 static void *one(void *arg) { pthread_mutex_lock(&m); r = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m); return arg; }
 static void *two(void *arg) { pthread_mutex_lock(&m); while (!r) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m); return arg; }";
-    let at_first = "static atomic_int x; static void prepare(void) {}
-static void *one(void *arg) { atomic_store(&x, 1); return arg; }
-static void *two(void *arg) { if (atomic_load(&x) == 0) atomic_store(&x, 2); return arg; }";
+    let at_first = "static atomic_int *x; static void prepare(void) { x = malloc(sizeof *x); }
+static void *one(void *arg) { atomic_store(x, 1); return arg; }
+static void *two(void *arg) { if (atomic_load(x) == 0) atomic_store(x, 2); return arg; }";
     let detached = format!(
         "{BEGIN}static atomic_int x;
 static void *work(void *arg) {{ atomic_store(&x, 1); return arg; }}
@@ -108,6 +115,68 @@ int main(void) {{ pthread_t a; atomic_store(&x, 0); pthread_create(&a, 0, work, 
         let told = explored["unproven"].as_array().unwrap_or_else(|| panic!("{name}: {explored}"));
         assert!(told.iter().any(|told| told.as_str().is_some_and(|told| told.contains(why))), "{name}: {explored}");
     }
+}
+
+/// Rounds of loops that only look are left out, and where they are is told. A loop that counts its rounds is no such loop.
+#[test]
+fn programs_with_spin_loops_are_proved_complete() {
+    if left_out("spin loops") {
+        return;
+    }
+    let flag = "static int data; static atomic_int ready; static void prepare(void) {}
+static void *one(void *arg) { data = 1; atomic_store(&ready, 1); return arg; }
+static void *two(void *arg) { while (!atomic_load(&ready)) ; return data == 1 ? arg : 0; }";
+    let lock = "static int n; static atomic_int locked; static void prepare(void) {}
+static void *one(void *arg) { int no = 0; while (!atomic_compare_exchange_strong(&locked, &no, 1)) no = 0;
+ n = n + 1; atomic_store(&locked, 0); return arg; }
+#define two one";
+    let peterson = "static atomic_int wants[2], turn, inside; static void prepare(void) {}
+static void *one(void *arg) { int me = (int)(long)arg - 1, other = 1 - me;
+ atomic_store(&wants[me], 1); atomic_store(&turn, other);
+ while (atomic_load(&wants[other]) && atomic_load(&turn) != me) ;
+ int was = atomic_fetch_add(&inside, 1); atomic_fetch_sub(&inside, 1); atomic_store(&wants[me], 0);
+ return was ? arg : 0; }
+#define two one";
+    let counts = "static int sum; static atomic_int x; static void prepare(void) {}
+static void *one(void *arg) { atomic_store(&x, 1); return arg; }
+static void *two(void *arg) { int s = 0; for (int i = 0; i < 3; i++) s += atomic_load(&x); sum = s; return arg; }";
+    // Seen at once, or after a round; that for whoever is second; by enumeration; seen by none, one, two or three of the reads.
+    for (name, text, behaviours, spins) in [
+        ("flag", flag, Some(2), Some("program.c:7")),
+        ("lock", lock, Some(4), Some("program.c:6")),
+        ("Peterson", peterson, None, Some("program.c:8")),
+        ("counts", counts, Some(4), None),
+    ] {
+        let (explored, code) = explored(name, &two_threads(text));
+        assert_eq!((explored["complete"].as_bool(), code), (Some(true), Some(0)), "{name}: {explored}");
+        assert!(behaviours.is_none_or(|wanted| explored["behaviours"].as_u64() == Some(wanted)), "{name}: {explored}");
+        let told = explored["assumptions"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let told: Vec<&str> = told.filter_map(|told| told.strip_prefix("spin loops at ")).collect();
+        assert_eq!(told, spins.into_iter().collect::<Vec<_>>(), "{name}: {explored}");
+    }
+}
+
+/// Two threads that wait for each other in loops: nobody stops them, and nobody has to wait until they are stopped.
+#[test]
+fn a_livelock_is_told_as_a_hang() {
+    if left_out("a livelock") {
+        return;
+    }
+    let text = "static atomic_int a, b; static void prepare(void) {}
+static void *one(void *arg) { while (!atomic_load(&a)) ; atomic_store(&b, 1); return arg; }
+static void *two(void *arg) { while (!atomic_load(&b)) ; atomic_store(&a, 1); return arg; }";
+    let scratch = Scratch::with("program.c", two_threads(text));
+    let build =
+        run(PORTENT.command().args(["cc", "-g", "program.c", "-o", "program"]), scratch.directory(), NOTHING, LIMIT);
+    assert!(build.exited_with(0), "{}", build.describe());
+    let checked = run(PORTENT.command().args(["check", "--", "./program"]), scratch.directory(), NOTHING, LIMIT);
+    assert!(checked.exited_with(1), "{}", checked.describe());
+    let told = checked.out().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("hang in one()") && told.contains("loops for ever until a changes"),
+        "{}",
+        checked.describe()
+    );
 }
 
 /// Nobody reads anything there: no behaviour shows it, and no cycle of locks.

@@ -60,7 +60,7 @@ const SHAPES: [Shape; 19] = [
     shape("chase_lev", &[], Within(13), Complete(11)),
     shape("aba_stack", &[], Within(42), Complete(83)),
     shape("philosophers", &[], Within(2), Complete(1)),
-    shape("peterson", &[], Within(7), NotProven("a thread may wait for another in a loop")),
+    shape("peterson", &[], Within(7), Complete(16)),
     Shape {
         twins_arguments: &["1"],
         ..shape("safe_stack", &[], NotWithin(60, "it needs five preemptions"), Complete(49))

@@ -1,5 +1,5 @@
 // Accounts in a vector; a transfer changes two of them without a lock.
-// portent: object Account[*].balance from *
+// portent: object accounts[3].balance
 #include <memory>
 #include <thread>
 #include <vector>

@@ -1,5 +1,5 @@
 // A base class stops its thread in its destructor, when the derived part is gone.
-// portent: object *Counter*
+// portent: object *Counter* | *worker (virtual table) in main()
 #include <atomic>
 #include <memory>
 #include <thread>

@@ -1,5 +1,5 @@
 // A worker runs packaged tasks; the number of tasks is counted by everybody.
-// portent: object Pool::ran of Pool from *
+// portent: object pool->ran in main()
 #include <future>
 #include <memory>
 #include <queue>

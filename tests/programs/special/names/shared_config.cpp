@@ -1,5 +1,5 @@
 // An atomic shared_ptr is published, but what it points to is changed afterwards.
-// portent: object Config::timeout of Config from *
+// portent: object config->timeout in * | current*timeout | Config::timeout of Config from *
 #include <atomic>
 #include <memory>
 #include <string>

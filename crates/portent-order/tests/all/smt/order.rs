@@ -3,7 +3,7 @@
 //! Every event has a position, an integer, and so has the cut `z`: the events before it are the reordering.
 
 use portent_order::Writer;
-use portent_trace::{EventId, Mode, Op, Trace, VarId};
+use portent_trace::{EventId, Mode, Op, Reach, Trace, VarId};
 use std::fmt::Write as _;
 
 /// Facts of a trace that the encoding needs.
@@ -13,7 +13,7 @@ pub(super) struct Facts {
     pub(super) writes: Vec<Vec<EventId>>,
     /// Lock, mode, acquire, release.
     pub(super) scopes: Vec<(usize, Mode, EventId, Option<EventId>)>,
-    /// Operations on semaphores.
+    /// Operations on semaphores and conditions.
     pub(super) counted: Vec<EventId>,
     pub(super) branches: bool,
     /// Initial values, where reads recorded them.
@@ -55,7 +55,9 @@ pub(super) fn facts(trace: &Trace) -> Facts {
         }
         match event.op {
             op if op.writes() => f.writes[op.variable().unwrap().index()].push(event.id),
-            Op::Post(_) | Op::Wait(_) | Op::Empty(_) => f.counted.push(event.id),
+            Op::Post(_) | Op::Wait(_) | Op::Empty(_) | Op::Sleep(_) | Op::Notify(..) | Op::Wake(_) => {
+                f.counted.push(event.id);
+            }
             Op::Acquire(lock, mode) => f.scopes.push((lock.index(), mode, event.id, None)),
             Op::Release(lock, mode) => {
                 let mine = |s: &&mut (usize, Mode, EventId, Option<EventId>)| {
@@ -105,6 +107,9 @@ pub(super) fn order(trace: &Trace, f: &Facts, logic: &str) -> String {
     for event in trace.events() {
         let _ = writeln!(s, "(declare-const {} Int)", p(event.id));
     }
+    for (wait, notify) in meetings(trace) {
+        let _ = writeln!(s, "(declare-const {} Bool)", ends(notify, wait.sleep));
+    }
     let mut say = |fact: String| {
         let _ = writeln!(s, "(assert {fact})");
     };
@@ -121,13 +126,6 @@ pub(super) fn order(trace: &Trace, f: &Facts, logic: &str) -> String {
         let e = event.id;
         match event.op {
             Op::Receive(token) => trace.senders(token).iter().for_each(|&send| say(lt(p(send), p(e)))),
-            Op::Wake(_) => {
-                if let Some(k) = trace.pairing_of_wake(e) {
-                    let pairing = trace.pairings()[k.index()];
-                    say(lt(p(pairing.notify), p(e)));
-                    say(any(vec![lt("z", p(e)), lt(p(pairing.sleep), p(pairing.notify))]));
-                }
-            }
             Op::Wait(semaphore) | Op::Empty(semaphore) => {
                 let wait = matches!(event.op, Op::Wait(_));
                 let before = |op: Op| {
@@ -153,6 +151,9 @@ pub(super) fn order(trace: &Trace, f: &Facts, logic: &str) -> String {
             }
             _ => {}
         }
+    }
+    for fact in conditions(trace) {
+        say(fact);
     }
     for (i, &one) in f.counted.iter().enumerate() {
         // Positions of others need not differ; where they are counted they must.
@@ -203,4 +204,104 @@ pub(super) fn last(f: &Facts, x: VarId, c: Writer) -> String {
 /// Every event is before the cut.
 pub(super) fn complete(f: &Facts) -> String {
     all(f.program.iter().filter_map(|t| t.last()).map(|&e| lt(p(e), "z")).collect())
+}
+
+/// A wait: its sleep, its wake if there is one, and whether a notify ended it.
+#[derive(Clone, Copy)]
+struct Nap {
+    sleep: EventId,
+    wake: Option<EventId>,
+    by_notify: bool,
+}
+
+fn naps(trace: &Trace) -> Vec<Nap> {
+    let mut naps: Vec<Nap> = Vec::new();
+    for event in trace.events() {
+        match event.op {
+            Op::Sleep(_) => naps.push(Nap { sleep: event.id, wake: None, by_notify: false }),
+            Op::Wake(_) => {
+                let own = naps.iter_mut().rev().find(|nap| trace.thread(nap.sleep) == event.thread).unwrap();
+                own.wake = Some(event.id);
+                own.by_notify = trace.pairing_of_wake(event.id).is_some();
+            }
+            _ => {}
+        }
+    }
+    naps
+}
+
+/// Every wait with every notify on its condition, and of another thread.
+fn meetings(trace: &Trace) -> Vec<(Nap, EventId)> {
+    let of = |nap: Nap| {
+        let Op::Sleep(condition) = trace.op(nap.sleep) else { unreachable!() };
+        let notifies = trace.events().filter(move |e| matches!(e.op, Op::Notify(on, _) if on == condition));
+        notifies.filter(move |e| e.thread != trace.thread(nap.sleep)).map(move |e| (nap, e.id))
+    };
+    naps(trace).into_iter().flat_map(of).collect()
+}
+
+/// "This notify ends the wait that begins with this sleep."
+fn ends(notify: EventId, sleep: EventId) -> String {
+    format!("m{}_{}", notify.index(), sleep.index())
+}
+
+/// Whom notifies wake, as choices: each wakes one who sleeps, if anybody does, or all.
+fn conditions(trace: &Trace) -> Vec<String> {
+    let mut facts = Vec::new();
+    let meetings = meetings(trace);
+    let not = |fact: String| format!("(not {fact})");
+    let before_z = |e: EventId| lt(p(e), "z");
+    for &(nap, n) in &meetings {
+        let mut meets = vec![lt(p(nap.sleep), p(n)), before_z(n)];
+        meets.extend(nap.wake.map(|wake| lt(p(n), p(wake))));
+        if let (Some(wake), false) = (nap.wake, nap.by_notify) {
+            // Who is woken does not wake by itself.
+            meets = vec![lt(p(nap.sleep), p(n)), before_z(n), lt("z", p(wake))];
+        }
+        facts.push(any(vec![not(ends(n, nap.sleep)), all(meets)]));
+    }
+    for nap in naps(trace) {
+        let of: Vec<EventId> = meetings.iter().filter(|(other, _)| other.sleep == nap.sleep).map(|(_, n)| *n).collect();
+        for (i, &one) in of.iter().enumerate() {
+            for &two in &of[i + 1..] {
+                facts.push(any(vec![not(ends(one, nap.sleep)), not(ends(two, nap.sleep))]));
+            }
+        }
+        if let (Some(wake), true) = (nap.wake, nap.by_notify) {
+            let mut woken: Vec<String> = of.iter().map(|&n| ends(n, nap.sleep)).collect();
+            woken.push(lt("z", p(wake)));
+            facts.push(any(woken));
+        }
+    }
+    for event in trace.events() {
+        let Op::Notify(condition, reach) = event.op else { continue };
+        let n = event.id;
+        let of = |nap: &Nap| trace.op(nap.sleep) == Op::Sleep(condition);
+        let sleepers: Vec<Nap> = naps(trace).into_iter().filter(of).collect();
+        let met: Vec<EventId> = meetings.iter().filter(|(_, other)| *other == n).map(|(nap, _)| nap.sleep).collect();
+        if reach == Reach::One {
+            for (i, &one) in met.iter().enumerate() {
+                for &two in &met[i + 1..] {
+                    facts.push(any(vec![not(ends(n, one)), not(ends(n, two))]));
+                }
+            }
+        }
+        // Nobody sleeps when it comes, or it wakes one of them; a notify-all wakes each who does.
+        let over = |nap: &Nap| {
+            let mut ways = vec![lt(p(n), p(nap.sleep))];
+            ways.extend(nap.wake.filter(|_| !nap.by_notify).map(|wake| lt(p(wake), p(n))));
+            for &(other, earlier) in meetings.iter().filter(|(other, _)| other.sleep == nap.sleep) {
+                let woken = ends(earlier, other.sleep);
+                ways.push(if earlier == n { woken } else { all(vec![woken, lt(p(earlier), p(n))]) });
+            }
+            any(ways)
+        };
+        let nobody = all(sleepers.iter().map(over).collect());
+        let mut ways = vec![lt("z", p(n)), nobody];
+        if reach == Reach::One {
+            ways.extend(met.iter().map(|&sleep| ends(n, sleep)));
+        }
+        facts.push(any(ways));
+    }
+    facts
 }

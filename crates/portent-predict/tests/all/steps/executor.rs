@@ -10,6 +10,12 @@ use portent_trace::{InputEvent, InputOp, Names};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Allowed = Result<(), String>;
+/// Who may be asleep and who woken.
+type Worlds = BTreeSet<(BTreeSet<usize>, BTreeSet<usize>)>;
+
+fn nobody() -> Worlds {
+    Worlds::from([(BTreeSet::new(), BTreeSet::new())])
+}
 
 /// The events of an input, and what each of them waits for.
 pub(crate) struct Input {
@@ -19,8 +25,8 @@ pub(crate) struct Input {
     program: Vec<Vec<usize>>,
     /// What must have happened before each event, locks, counts and condition variables aside.
     after: Vec<BTreeSet<usize>>,
-    /// For each wake that a notify brought about, the sleep and the notify.
-    woken: BTreeMap<usize, (usize, usize)>,
+    /// For each wake, the sleep, and whether a notify brought it about.
+    woken: BTreeMap<usize, (usize, bool)>,
     /// The cells of each variable: one, or one for each byte.
     cells: Vec<Vec<usize>>,
     /// For each access, the last write of each cell before it.
@@ -139,18 +145,54 @@ impl Input {
 
     fn find_wakes(&mut self) {
         use InputOp::*;
-        let mut used = BTreeSet::new();
-        for (i, event) in self.events.iter().enumerate().filter(|(_, e)| e.op == Wake) {
-            let slept =
-                self.alike(i, i, &[Sleep]).into_iter().rfind(|&j| self.events[j].thread == event.thread).unwrap();
-            let notifies = self.alike(i, i, &[Notify, NotifyAll]);
-            if let Some(n) = notifies.into_iter().find(|&n| n > slept && !used.contains(&n)) {
-                self.woken.insert(i, (slept, n));
-                if self.events[n].op == Notify {
-                    used.insert(n);
-                }
+        let mut on: BTreeMap<u32, Worlds> = BTreeMap::new();
+        for i in 0..self.events.len() {
+            let event = self.events[i];
+            if let Wake | TimeOut = event.op {
+                let earlier = self.alike(i, i, &[Sleep]);
+                let slept = earlier.into_iter().rfind(|&j| self.events[j].thread == event.thread).unwrap();
+                let worlds = on.entry(event.object).or_insert_with(nobody);
+                let by_notify = match event.op {
+                    Wake => worlds.iter().any(|(_, woken)| woken.contains(&slept)),
+                    _ => !worlds.iter().any(|(asleep, _)| asleep.contains(&slept)),
+                };
+                self.woken.insert(i, (slept, by_notify));
+            }
+            if let Sleep | Notify | NotifyAll | Wake | TimeOut = event.op {
+                let worlds = on.entry(event.object).or_insert_with(nobody);
+                *worlds = self.happen(worlds, i);
             }
         }
+    }
+
+    /// Who may be asleep and who woken after an event, whomever notifies wake.
+    fn happen(&self, worlds: &Worlds, i: usize) -> Worlds {
+        let mut after = Worlds::new();
+        for (asleep, woken) in worlds {
+            let (mut still, mut up) = (asleep.clone(), woken.clone());
+            match self.events[i].op {
+                InputOp::Sleep => drop(still.insert(i)),
+                InputOp::Notify if !asleep.is_empty() => {
+                    after.extend(asleep.iter().map(|one| {
+                        let (mut still, mut up) = (asleep.clone(), woken.clone());
+                        still.remove(one);
+                        up.insert(*one);
+                        (still, up)
+                    }));
+                    continue;
+                }
+                InputOp::NotifyAll => up.append(&mut still),
+                InputOp::Wake | InputOp::TimeOut => {
+                    let (slept, by_notify) = self.woken[&i];
+                    if !(if by_notify { &mut up } else { &mut still }).remove(&slept) {
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            after.insert((still, up));
+        }
+        after
     }
 
     fn lay_out(&mut self) {
@@ -298,12 +340,10 @@ impl Execution<'_> {
             AcquireShared | TryAcquireShared => ensure(!self.excluded(thread, object, true), "the lock is held"),
             Busy => ensure(self.excluded(thread, object, false), "nobody else holds the lock"),
             BusyShared => ensure(self.excluded(thread, object, true), "nobody else holds the lock alone"),
-            Wake => match self.input.woken.get(&i) {
-                Some(&(slept, notified)) => {
-                    ensure(self.done(notified) && self.when[slept] < self.when[notified], "nobody has woken it")
-                }
-                None => Ok(()),
-            },
+            Wake | TimeOut => {
+                let can = !self.input.happen(&self.asleep(object), i).is_empty();
+                ensure(can, if self.input.woken[&i].1 { "nobody has woken it" } else { "it is woken" })
+            }
             SemaphoreWait => ensure(self.in_semaphore(object) > 0, "the semaphore is empty"),
             SemaphoreBusy => ensure(self.in_semaphore(object) == 0, "the semaphore is not empty"),
             _ => Ok(()),
@@ -499,21 +539,23 @@ impl Execution<'_> {
         }
     }
 
+    /// Who may be asleep and who woken on a condition.
+    fn asleep(&self, condition: u32) -> Worlds {
+        use InputOp::*;
+        let events = self.input.events.iter().enumerate().filter(|(_, e)| e.object == condition);
+        let of = events.filter(|(_, e)| matches!(e.op, Sleep | Notify | NotifyAll | Wake | TimeOut));
+        let mut done: Vec<(usize, usize)> = of.filter_map(|(i, _)| Some((self.when[i]?, i))).collect();
+        done.sort_unstable();
+        done.iter().fold(nobody(), |worlds, &(_, i)| self.input.happen(&worlds, i))
+    }
+
     fn is_lost(&self, wake: usize, notify: usize) -> Allowed {
         let events = &self.input.events;
         let (sleeper, condition) = (events[wake].thread.index(), events[wake].object);
-        let (slept, _) = self.input.woken[&wake];
         ensure(self.next(sleeper) == Some(wake), "the sleeper is not at its wake")?;
-        ensure(self.done(notify) && self.when[notify] < self.when[slept], "the notify did not come too early")?;
-        for (i, event) in events.iter().enumerate().filter(|(_, e)| e.object == condition) {
-            let later = self.when[i] > self.when[slept];
-            let another = || self.input.woken.iter().any(|(_, &(_, notify))| notify == i);
-            match event.op {
-                InputOp::Notify => ensure(!later || another(), "a later notify would wake it")?,
-                InputOp::NotifyAll => ensure(!later, "a later notify would wake it")?,
-                _ => {}
-            }
-        }
+        ensure(self.done(notify), "its notify did not come")?;
+        let woken = !self.input.happen(&self.asleep(condition), wake).is_empty();
+        ensure(!woken, "a notify has woken it")?;
         for other in (0..self.position.len()).filter(|&t| t != sleeper) {
             let Some(i) = self.next(other) else { continue };
             let stuck = self.stopped[other] || self.forbidden(i).is_err() || self.misread(i).is_err();

@@ -195,6 +195,16 @@ impl Little {
         Some(Operation { place: (body * 1000 + place.at) as u64, kind, object: object as u64, operand })
     }
 
+    /// Whether an operation from which a thread learnt this has changed nothing.
+    pub(crate) fn is_pure(&self, thread: usize, place: &Place, seen: Seen) -> bool {
+        match self.code[thread].get(place.at) {
+            Some(Instruction::Read { .. }) => true,
+            Some(&Instruction::CompareExchange { expected, .. }) => seen != Seen::Value(place.value(expected)),
+            Some(Instruction::Try { .. }) => seen == Seen::Busy,
+            _ => false,
+        }
+    }
+
     pub(crate) fn observes(&self, thread: usize, place: &Place) -> Observes {
         match self.code[thread].get(place.at) {
             Some(Instruction::Read { .. }) => Observes::Value(Writes::Never),

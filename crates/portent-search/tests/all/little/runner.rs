@@ -5,8 +5,9 @@ use portent_search::{End, History, Operation, Plan, Run, Seen, Step, Subject};
 use portent_testing::dice::Dice;
 use portent_trace::{
     EventId, EventList, InputEvent, InputOp, LocId, LockId, Mode, Names, ObjectClass, Op, ReadOrder, ThreadId, Trace,
-    UpdateOrder, WriteOrder,
+    UpdateOrder, VarId, WriteOrder,
 };
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -28,15 +29,18 @@ pub(crate) struct Runner<'p> {
     pub bound: usize,
     /// From which run on it is not deterministic.
     pub breaks_at: Option<usize>,
+    /// How runs ended in which somebody waits for ever: what each thread wants to do, whoever spins anything of its loop.
+    pub hangs: BTreeSet<Vec<Option<Operation>>>,
 }
 
 impl<'p> Runner<'p> {
     pub(crate) fn new(program: &'p Little, run_on: RunOn) -> Self {
-        Runner { program, run_on, runs: 0, bound: 400, breaks_at: None }
+        Runner { program, run_on, runs: 0, bound: 400, breaks_at: None, hangs: BTreeSet::new() }
     }
 }
 
 /// An operation that was done: who, where it was, what was learnt.
+#[derive(Clone)]
 struct Done {
     thread: usize,
     place: Place,
@@ -51,18 +55,34 @@ impl Subject for Runner<'_> {
         let program = self.program;
         let mut world = program.world();
         let mut places: Vec<Place> = (0..program.code.len()).map(|thread| program.start(thread)).collect();
-        let mut done = Vec::new();
-        let mut step = |thread: usize, world: &mut World, places: &mut Vec<Place>| -> bool {
+        let mut done: Vec<Done> = Vec::new();
+        let mut held: Vec<Option<Vec<Done>>> = vec![None; program.code.len()];
+        let mut spins = Vec::new();
+        let mut step = |thread: usize, world: &mut World, places: &mut Vec<Place>, ruled: bool| -> bool {
             for (thread, place) in places.iter().enumerate() {
                 world.done[thread] = world.started[thread] && program.next(thread, place) == Next::Done;
             }
-            let place = places[thread].clone();
+            let (place, before) = (places[thread].clone(), world.clone());
             let Some(seen) = world.step(program, thread, &place) else { return false };
-            places[thread] = program.after(thread, &place, seen);
-            done.push(Done { thread, place, seen });
+            let next = Done { thread, place, seen };
+            let own: Vec<&Done> = done.iter().filter(|done| done.thread == thread).chain([&next]).collect();
+            held[thread] = spinning(program, &own).filter(|_| ruled).map(|iteration| iteration.to_vec());
+            if let Some(iteration) = &held[thread] {
+                spins.push(self.told(iteration));
+                let sees_the_same = |one: &Done| before.clone().step(program, thread, &one.place) == Some(one.seen);
+                if iteration.iter().all(sees_the_same) {
+                    *world = before;
+                    // The last one planned is to do what no run has done, which may be spinning.
+                    let planned = plan.turns.len().saturating_sub(1);
+                    take_back(program, &mut done, thread, iteration.len(), planned);
+                    return false;
+                }
+            }
+            places[thread] = program.after(thread, &next.place, seen);
+            done.push(next);
             true
         };
-        let followed = plan.turns.iter().all(|&thread| step(thread, &mut world, &mut places));
+        let followed = plan.turns.iter().all(|&thread| step(thread, &mut world, &mut places, false));
         let (mut dice, mut running) = (Dice::new(plan.seed), plan.turns.last().copied().unwrap_or(0));
         let (threads, mut left) = (program.code.len(), self.bound);
         loop {
@@ -70,17 +90,69 @@ impl Subject for Runner<'_> {
                 running = dice.below(threads);
             }
             let order = (0..threads).map(|more| (running + more) % threads);
-            let Some(ran) = order.into_iter().find(|&thread| left > 0 && step(thread, &mut world, &mut places)) else {
+            let Some(ran) = order.into_iter().find(|&thread| left > 0 && step(thread, &mut world, &mut places, true))
+            else {
                 break;
             };
             running = ran;
             left -= 1;
         }
-        Ok(self.record(&done, &places, &world, followed, left == 0))
+        self.note_hang(&places, &world, &held);
+        let run = self.record(&done, &places, &world, followed, left == 0);
+        Ok(Run { spins, ..run })
+    }
+}
+
+/// If the last operation of a thread completes an iteration equal to the one before that changes nothing and leaves the thread as it was:
+/// that iteration.
+fn spinning(program: &Little, own: &[&Done]) -> Option<Vec<Done>> {
+    (1..=own.len() / 2).find_map(|length| {
+        let (before, iteration) = own.split_at(own.len() - length);
+        let same = |(a, b): (&&Done, &&Done)| {
+            let did = |done: &Done| (program.operation(done.thread, &done.place), done.seen);
+            did(a) == did(b) && program.is_pure(b.thread, &b.place, b.seen)
+        };
+        let last = iteration[length - 1];
+        let stays = program.after(last.thread, &last.place, last.seen) == iteration[0].place;
+        let equal = before[before.len() - length..].iter().zip(iteration).all(same);
+        (equal && stays).then(|| iteration.iter().map(|&done| done.clone()).collect())
+    })
+}
+
+/// Takes back what a thread did that waits in a loop, as far as it went round more than once, and nothing that was planned.
+fn take_back(program: &Little, done: &mut Vec<Done>, thread: usize, length: usize, planned: usize) {
+    loop {
+        let own: Vec<usize> = (0..done.len()).filter(|&at| done[at].thread == thread).collect();
+        let all: Vec<&Done> = own.iter().map(|&at| &done[at]).collect();
+        if spinning(program, &all).is_none_or(|iteration| iteration.len() != length)
+            || own[own.len() - length] < planned
+        {
+            return;
+        }
+        own.iter().rev().take(length).for_each(|&at| drop(done.remove(at)));
     }
 }
 
 impl Runner<'_> {
+    /// An iteration as the search knows it.
+    fn told(&self, iteration: &[Done]) -> Vec<(Operation, Seen)> {
+        let one = |done: &Done| Some((self.program.operation(done.thread, &done.place)?, done.seen));
+        iteration.iter().filter_map(one).collect()
+    }
+
+    fn note_hang(&mut self, places: &[Place], world: &World, held: &[Option<Vec<Done>>]) {
+        let program = self.program;
+        let wants = |thread: usize| match (&held[thread], program.next(thread, &places[thread])) {
+            (Some(iteration), _) => self.told(iteration).iter().map(|(operation, _)| *operation).min(),
+            (None, Next::Does(_)) if world.started[thread] => program.operation(thread, &places[thread]),
+            _ => None,
+        };
+        let all: Vec<Option<Operation>> = (0..places.len()).map(wants).collect();
+        if all.iter().any(Option::is_some) {
+            self.hangs.insert(all);
+        }
+    }
+
     /// A run as a trace, with the histories of its threads.
     fn record(&self, done: &[Done], places: &[Place], world: &World, followed: bool, stopped: bool) -> Run {
         let program = self.program;
@@ -147,7 +219,7 @@ impl Runner<'_> {
             history.steps.push(Step { operation, observes, seen: *seen, event });
             history.born = None;
         }
-        Run { trace, threads: histories, too_long: false, followed, inexact: Vec::new() }
+        Run { trace, threads: histories, too_long: false, followed, spins: Vec::new(), inexact: Vec::new() }
     }
 
     fn end(&self, thread: usize, place: &Place) -> End {
@@ -157,7 +229,13 @@ impl Runner<'_> {
             Next::Failed => End::Failed(operation(place)),
             Next::Does(instruction) => {
                 let op = match instruction {
-                    Instruction::Lock(lock, mode) => Some(Op::Acquire(LockId::new(lock), mode)),
+                    Instruction::Lock(lock, mode) | Instruction::Try { lock, mode, .. } => {
+                        Some(Op::Acquire(LockId::new(lock), mode))
+                    }
+                    Instruction::Read { variable, .. } => Some(Op::Read(VarId::new(variable), ReadOrder::SeqCst)),
+                    Instruction::CompareExchange { variable, .. } => {
+                        Some(Op::Update(VarId::new(variable), UpdateOrder::SeqCst))
+                    }
                     _ => None,
                 };
                 End::Waits { operation: operation(place), observes: self.program.observes(thread, place), op }
