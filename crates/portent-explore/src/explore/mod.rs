@@ -217,6 +217,7 @@ pub fn explore(
         Strategy::Explore => {
             explorer.all_rounds()?;
             explorer.wander()?;
+            explorer.use_up_runs()?;
         }
         Strategy::ByChance(policy) => explorer.by_chance(policy)?,
     }
@@ -445,23 +446,40 @@ impl Explorer<'_> {
         self.options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number)
     }
 
-    /// Runs the program under a policy, again and again, until it fails or no more runs are to be made. Where it is said how many
-    /// runs to make, a failure does not end it.
+    /// Runs the program under a policy, again and again: nothing else.
     fn by_chance(&mut self, policy: Policy) -> Result<(), Error> {
-        /// Runs whose plans are made at a time.
-        const AT_A_TIME: u64 = 64;
         let Some(subject) = self.record()?.into_iter().next() else { return Ok(()) };
         // Nothing is predicted from it, but other commands know it by what was examined.
         let examined = Examined { run: subject.id, trace: Arc::clone(&subject.trace), answers: Vec::new() };
         self.observer.keep(&subject.run, &examined)?;
         self.exploration.examined.push(examined);
+        self.chance_runs(&subject, &|_| policy)
+    }
+
+    /// Where it is said how many runs to make, and nothing better is left to do with them: by chance.
+    fn use_up_runs(&mut self) -> Result<(), Error> {
+        let wanted = matches!(self.options.extent, Extent::Runs(_)) && !self.has_all_behaviours();
+        // Other runs would get signals before they are sent, and take long where they hang.
+        let fits = |first: &Arc<Subject>| !first.run.outcome.signals && self.hangs < Options::HANGS;
+        let Some(first) = self.first.clone().filter(|first| wanted && self.options.neighbours > 0 && fits(first))
+        else {
+            return Ok(());
+        };
+        self.chance_runs(&first, &|nth| if nth % 4 == 0 { Policy::Priority } else { Policy::Random })
+    }
+
+    /// Runs the program by chance until it fails or no more runs are to be made; where it is said how many to make, a failure does
+    /// not end it.
+    fn chance_runs(&mut self, subject: &Arc<Subject>, policy: &dyn Fn(u64) -> Policy) -> Result<(), Error> {
+        /// Runs whose plans are made at a time.
+        const AT_A_TIME: u64 = 64;
         let mut made = 0;
         while !self.out_of_time() && (self.failures() == 0 || self.options.extent.goes_on_after_failures()) {
             let number = AT_A_TIME.min(self.runs_left());
-            let seed = |nth: u64| self.seed(1 + made + nth);
-            let ways = (0..number).map(|nth| (Schedule::default(), policy, seed(nth))).collect();
+            let seed = |nth: u64| self.seed(1 + nth);
+            let ways = (made..made + number).map(|nth| (Schedule::default(), policy(nth), seed(nth))).collect();
             made += number;
-            self.run_all(&subject, ways, Phase::ByChance, &mut |explorer, _| {
+            self.run_all(subject, ways, Phase::ByChance, &mut |explorer, _| {
                 explorer.failures() == 0 || explorer.options.extent.goes_on_after_failures()
             })?;
         }
