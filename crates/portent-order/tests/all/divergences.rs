@@ -23,7 +23,7 @@ fn pending(trace: &Trace, dice: &mut Dice) -> Divergence {
     let lock = trace.lock_ids().nth(dice.below(trace.locks()));
     let receive = trace.events().filter(|e| matches!(e.op, Op::Receive(_))).nth(dice.below(3));
     let x = VarId::new(dice.below(trace.variables()));
-    let slept = trace.events().filter(|e| e.thread == thread && matches!(e.op, Op::Sleep(_))).next_back();
+    let slept = trace.events().rfind(|e| e.thread == thread && matches!(e.op, Op::Sleep(_)));
     let op = match (dice.below(6), lock, receive) {
         (0 | 1, Some(lock), _) => Op::Acquire(lock, mode),
         (2, _, Some(receive)) => receive.op,
