@@ -44,7 +44,7 @@ const SHAPES: [Shape; 19] = [
     shape("account", &[], Within(2), Complete(6)),
     shape("lazy", &[], Within(3), Complete(2)),
     shape("token_ring", &[], Within(2), Complete(1)),
-    shape("bounded_buffer", &[], NotWithin(100, "seen by chance after some hundreds"), NotProven("waits on conditions")),
+    shape("bounded_buffer", &[], NotWithin(100, "only by chance"), NotProven("waits on conditions")),
     shape("queue", &[], Within(22), Complete(11)),
     shape("stack", &[], Within(3), Complete(6)),
     shape("reorder", &["3"], Within(7), Complete(2)),
