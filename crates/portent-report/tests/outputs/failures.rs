@@ -91,7 +91,7 @@ pub(crate) fn failure(trace: &Trace, harm: Harm) -> Failure {
         Harm::ClosedInUse => "descriptor 5 is closed while it is in use",
         Harm::Assertion => "`count > 0` does not hold",
         Harm::Exception => "std::out_of_range: vector::_M_range_check",
-        Harm::Crash => "SIGSEGV (segmentation fault) at address 0x8: a null pointer is used",
+        Harm::Crash => "SIGSEGV (segmentation fault): a null pointer is used, 8 bytes behind it",
         Harm::Abort => "abort() was called",
         Harm::DeadlockReached => "T2 waits for m, held by main since pool.cpp:24; main waits for T2 to end",
         Harm::Hang => "the program did not end in time and was stopped",
