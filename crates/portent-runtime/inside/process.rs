@@ -360,7 +360,7 @@ pub fn is_blocked_on(tid: u32, descriptor: usize) -> bool {
 /// Whether an address is in memory that other processes may write to.
 pub fn is_shared_memory(address: usize) -> bool {
     // SAFETY: a path that ends with a zero; a descriptor of our own, closed below.
-    let file = unsafe { sys::call3(sys::SYS_OPEN, b"/proc/self/maps\0".as_ptr() as usize, 0o2000000, 0) };
+    let file = unsafe { sys::call3(sys::SYS_OPEN, c"/proc/self/maps".as_ptr() as usize, 0o2000000, 0) };
     if file < 0 {
         return true;
     }

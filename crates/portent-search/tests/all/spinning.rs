@@ -7,7 +7,7 @@ use portent_order::{Goal, Schedule, Verdict};
 use portent_search::{End, Operation, Options, Plan, Subject, Visit, explore, stuck_cuts};
 use portent_testing::dice::Dice;
 use portent_testing::parallel::each_seed;
-use portent_trace::Mode;
+use portent_trace::{Event, Mode};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
@@ -143,7 +143,8 @@ fn found(program: &Little, run_on: RunOn, story: &dyn Fn() -> String) -> Option<
                 for event in run.trace.events().filter(|event| event.op.writes()) {
                     let variable = event.op.variable().expect("it writes");
                     let goal = Goal::FinalValue { variable, challenger: event.id };
-                    let last = run.trace.events().filter(|e| e.op.writes() && e.op.variable() == Some(variable)).last();
+                    let is_write = |e: &Event| e.op.writes() && e.op.variable() == Some(variable);
+                    let last = run.trace.events().rfind(is_write);
                     let mut holds = || matches!(visit.engine.decide(&goal, Effort::default()), Verdict::Feasible(_));
                     if last.is_some_and(|last| last.id == event.id) || holds() {
                         facts.finals.insert((variable.index(), event.value.expect("values are known")));

@@ -129,7 +129,9 @@ fn take_back(program: &Little, done: &mut Vec<Done>, thread: usize, length: usiz
         {
             return;
         }
-        own.iter().rev().take(length).for_each(|&at| drop(done.remove(at)));
+        for &at in own.iter().rev().take(length) {
+            done.remove(at);
+        }
     }
 }
 
