@@ -118,6 +118,10 @@ pub struct Spins {
     /// The length of the iteration that it waits with, and the place in it where it looks at something.
     period: usize,
     place: usize,
+    /// Counts looks and what makes them forgotten; how many there were when it began to wait. A signal handler that runs meanwhile
+    /// has looks of its own.
+    moves: u32,
+    held: u32,
     /// Looks that it may still have because nobody else can go on; it had them all.
     freed: u32,
     stays: bool,
@@ -138,6 +142,8 @@ impl Default for Spins {
             period: 0,
             place: 0,
             looked: 0,
+            moves: 0,
+            held: 0,
             freed: 0,
             stays: false,
         }
@@ -165,6 +171,7 @@ impl Spins {
         }
         self.looks[self.filled] = look;
         self.filled += 1;
+        self.moves = self.moves.wrapping_add(1);
     }
 }
 
@@ -240,6 +247,7 @@ pub fn forget(me: &mut Thread) {
         counts(me);
     }
     (me.spins.filled, me.spins.rounds) = (0, 0);
+    me.spins.moves = me.spins.moves.wrapping_add(1);
     if me.spins.watched {
         me.spins.watched = false;
         me.allow(me.until);
@@ -310,7 +318,7 @@ fn hold(me: &mut Thread, period: usize) {
     let events = me.spins.iteration(period).iter().filter(|look| look.is_event).count();
     let kind = if me.spins.iteration(period).iter().any(Look::is_sign) { spins::WAITS } else { spins::PLAIN };
     record::numbers(note::SPINS, &[at.pc as u64, kind, me.events, events as u64]);
-    (me.spins.period, me.spins.place) = (period, at.pc);
+    (me.spins.period, me.spins.place, me.spins.held) = (period, at.pc, me.spins.moves);
     let Look { op, pc, address, size, .. } = at;
     sched::wait(me, Pending { op, address, size, pc, wait: Wait::Change, deadline: 0 });
     me.spins.stays = false;
@@ -359,7 +367,7 @@ fn counts(me: &mut Thread) {
 impl Scheduler {
     /// For a thread that waits for something to change.
     pub fn has_changed(&self, who: &Thread) -> bool {
-        is_changed(who, who.spins.period, self)
+        who.spins.moves != who.spins.held || is_changed(who, who.spins.period, self)
     }
 
     /// Nobody can go on: a spinner does, to see whether it only spins.

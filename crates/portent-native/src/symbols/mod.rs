@@ -202,14 +202,16 @@ struct Loaded {
 }
 
 impl Loaded {
+    /// What has a name here that may be told.
+    fn globals(&self) -> Option<&Globals> {
+        (!self.image.is_runtime()).then(|| self.image.globals())
+    }
+
     /// Bytes in which no symbol is known.
     fn without_symbol(&self, inside: u64) -> Datum {
-        Datum {
-            whole: Whole::Module(self.image.name.clone(), inside),
-            path: String::new(),
-            offset: 0,
-            meaning: Meaning::Bits,
-        }
+        // Somewhere in the runtime, a pointer that has gone wild leads: of that nobody is told.
+        let name = if self.image.is_runtime() { "memory that is not the program's" } else { &self.image.name };
+        Datum { whole: Whole::Module(name.to_owned(), inside), path: String::new(), offset: 0, meaning: Meaning::Bits }
     }
 }
 
@@ -360,7 +362,8 @@ impl Symbols {
     pub fn datum(&self, address: u64, len: u64) -> Option<Datum> {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
-        Some(loaded.image.globals().datum(inside, len).unwrap_or_else(|| loaded.without_symbol(inside)))
+        let named = loaded.globals().and_then(|globals| globals.datum(inside, len));
+        Some(named.unwrap_or_else(|| loaded.without_symbol(inside)))
     }
 
     /// What is on the frame of the function that contains `pc`, and what to subtract from addresses in its code.
@@ -433,14 +436,15 @@ impl Symbols {
     /// The variable or part of one that begins at an address.
     pub fn named_object(&self, address: u64) -> Option<Datum> {
         let loaded = self.at(address)?;
-        loaded.image.globals().object(address.wrapping_sub(loaded.bias))
+        loaded.globals()?.object(address.wrapping_sub(loaded.bias))
     }
 
     /// What a lock or the like in a module is.
     pub fn object(&self, address: u64) -> Option<Datum> {
         let loaded = self.at(address)?;
         let inside = address.wrapping_sub(loaded.bias);
-        Some(loaded.image.globals().object(inside).unwrap_or_else(|| loaded.without_symbol(inside)))
+        let named = loaded.globals().and_then(|globals| globals.object(inside));
+        Some(named.unwrap_or_else(|| loaded.without_symbol(inside)))
     }
 
     /// What a global variable holds when its module is loaded, as far as the file says that.

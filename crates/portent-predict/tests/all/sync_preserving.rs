@@ -112,7 +112,7 @@ impl<'t> Definition<'t> {
         let Op::Wake(c) = self.trace.op(wake) else { return false };
         let earlier = || self.trace.events().filter(|event| event.id < wake);
         let own = |event: &portent_trace::Event| event.op == Op::Sleep(c) && event.thread == self.trace.thread(wake);
-        let slept = earlier().filter(own).next_back().map(|event| event.id);
+        let slept = earlier().rfind(own).map(|event| event.id);
         earlier().any(|event| matches!(event.op, Op::Notify(d, _) if d == c) && Some(event.id) > slept)
     }
 

@@ -51,6 +51,9 @@ impl Scheduler {
                 }
                 // Counted from the beginning: some events follow others at once, so that it may be ahead of the last step.
                 who.planned += events;
+                if self.exiting {
+                    self.exit_events = self.exit_events.saturating_sub(events);
+                }
                 who.allow(who.planned);
                 self.granted = true;
             }
