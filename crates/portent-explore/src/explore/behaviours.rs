@@ -5,7 +5,7 @@
 //! two runs though it should be (an address that depends on who came first at the allocator). Threads are known by who started
 //! them, and as the how many-th.
 
-use super::{Event, Explorer, Extent, Options, Phase, SavedSearch, Subject, spinning};
+use super::{Behaviours, Event, Explorer, Extent, Options, Phase, SavedSearch, Subject, spinning};
 use crate::error::Error;
 use crate::outcome::{self, SpinKind};
 use crate::program::{Plan, Policy};
@@ -48,37 +48,6 @@ const RESERVE: u32 = 8;
 const OUT_OF_REACH: usize = 40;
 /// How often a search that goes on is kept.
 const KEPT_EVERY: Duration = Duration::from_secs(10);
-
-/// How many behaviours a program has, and whether these are all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Behaviours {
-    /// Those that were run.
-    pub seen: u64,
-    /// Alternatives that are known and were not tried.
-    pub left: u64,
-    /// Where threads waited in loops that only look: rounds of these that change nothing are left out.
-    pub spins: BTreeSet<String>,
-    /// Why there may be more, in words; empty if these are all.
-    pub unproven: Vec<String>,
-}
-
-impl Behaviours {
-    /// How the assumption begins that is made of loops that only look: a round that sees the same changes nothing.
-    pub const SPIN_LOOPS: &'static str = "spin loops at ";
-
-    /// What completeness rests on.
-    pub fn assumptions(&self) -> Vec<String> {
-        let always = ["this input", "sequential consistency", "each thread is a function of what it reads"];
-        let spins: Vec<&str> = self.spins.iter().map(String::as_str).collect();
-        let spins = (!spins.is_empty()).then(|| format!("{}{}", Self::SPIN_LOOPS, spins.join(", ")));
-        always.into_iter().map(str::to_owned).chain(spins).collect()
-    }
-
-    /// Whether these are all.
-    pub fn are_all(&self) -> bool {
-        self.seen > 0 && self.unproven.is_empty()
-    }
-}
 
 impl Explorer<'_> {
     /// Searches for all behaviours, if the recorded run is small.

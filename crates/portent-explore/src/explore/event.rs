@@ -1,6 +1,5 @@
 //! What the loop tells while it works, and what it returns.
 
-use super::behaviours::Behaviours;
 use super::saved::SavedSearch;
 use crate::error::Error;
 use crate::replay::Replay;
@@ -8,7 +7,7 @@ use crate::run::Run;
 use portent_order::Model;
 use portent_predict::{Finding, Prediction};
 use portent_trace::Trace;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// Which of all runs: those of round 1 are recorded, later ones are replays that did something new.
@@ -296,5 +295,36 @@ impl Exploration {
     /// How often the program was run to see what it does, not to make sure of what it did.
     pub fn looked(&self) -> u64 {
         self.runs - self.phases.get(&Phase::Settled).copied().unwrap_or(0)
+    }
+}
+
+/// How many behaviours a program has, and whether these are all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Behaviours {
+    /// Those that were run.
+    pub seen: u64,
+    /// Alternatives that are known and were not tried.
+    pub left: u64,
+    /// Where threads waited in loops that only look: rounds of these that change nothing are left out.
+    pub spins: BTreeSet<String>,
+    /// Why there may be more, in words; empty if these are all.
+    pub unproven: Vec<String>,
+}
+
+impl Behaviours {
+    /// How the assumption begins that is made of loops that only look: a round that sees the same changes nothing.
+    pub const SPIN_LOOPS: &'static str = "spin loops at ";
+
+    /// What completeness rests on.
+    pub fn assumptions(&self) -> Vec<String> {
+        let always = ["this input", "sequential consistency", "each thread is a function of what it reads"];
+        let spins: Vec<&str> = self.spins.iter().map(String::as_str).collect();
+        let spins = (!spins.is_empty()).then(|| format!("{}{}", Self::SPIN_LOOPS, spins.join(", ")));
+        always.into_iter().map(str::to_owned).chain(spins).collect()
+    }
+
+    /// Whether these are all.
+    pub fn are_all(&self) -> bool {
+        self.seen > 0 && self.unproven.is_empty()
     }
 }

@@ -26,8 +26,7 @@ mod saved;
 mod settle;
 mod spinning;
 
-pub use behaviours::Behaviours;
-pub use event::{Answer, Event, Examined, Exploration, Observer, Phase, Reached, Replayed, RunId, Stop};
+pub use event::{Answer, Behaviours, Event, Examined, Exploration, Observer, Phase, Reached, Replayed, RunId, Stop};
 pub use saved::SavedSearch;
 
 use crate::error::Error;
