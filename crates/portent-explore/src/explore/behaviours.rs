@@ -46,6 +46,8 @@ const SHARE: u32 = 24;
 const RESERVE: u32 = 8;
 /// Where so many times as many alternatives are left as there were runs, there are more behaviours than anybody waits for.
 const OUT_OF_REACH: usize = 40;
+/// Where so many times as many are, a quarter of the runs shows that.
+const FAR_OUT_OF_REACH: usize = 200;
 /// How often a search that goes on is kept.
 const KEPT_EVERY: Duration = Duration::from_secs(10);
 
@@ -257,7 +259,8 @@ impl portent_search::Subject for Recorded<'_, '_> {
             Extent::Worthwhile | Extent::WithinTime if !provable || failures > 0 => {
                 new >= few || Instant::now() > self.share
             }
-            Extent::Worthwhile => (new >= few || Instant::now() > self.share) && left > OUT_OF_REACH * runs,
+            Extent::Worthwhile if new >= few || Instant::now() > self.share => left > OUT_OF_REACH * runs,
+            Extent::Worthwhile => new >= few / 4 && left > FAR_OUT_OF_REACH * runs,
             Extent::WithinTime | Extent::Everything => false,
             Extent::Runs(_) => self.explorer.runs_left() == 0,
         };
