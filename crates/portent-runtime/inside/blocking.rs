@@ -193,9 +193,10 @@ fn perform(
         }
     }
     let result = match does {
-        Does::Reads if !wait_until_ready(me, fd, POLLIN, pc) => sys::fail(sys::EINTR) as isize,
+        // The number of the connection must not depend on when the kernel is entered, while others open descriptors.
+        Does::Reads | Does::Accepts if !wait_until_ready(me, fd, POLLIN, pc) => sys::fail(sys::EINTR) as isize,
         Does::Writes if size <= ATOMIC && !wait_until_ready(me, fd, POLLOUT, pc) => sys::fail(sys::EINTR) as isize,
-        Does::Reads => at_once(me, real),
+        Does::Reads | Does::Accepts => at_once(me, real),
         Does::Writes if size <= ATOMIC => at_once(me, real),
         _ => away(me, pc, real),
     };
