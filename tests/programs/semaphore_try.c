@@ -2,7 +2,7 @@
 // Prints the outcomes.
 // portent: threads 2
 // portent: ops semf 3
-// portent: ops semw 3
+// portent: ops semt 3
 // portent: stdout try failed, timed out twice, then passed three times
 #define _GNU_SOURCE
 #include <assert.h>

@@ -30,10 +30,10 @@ pub use explore::{
 };
 pub use failure::Failed;
 pub use outcome::{
-    AtGoal, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Spin, SpinKind, Stuck, Thrown,
-    WhyNotFollowed,
+    AtGoal, Counting, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Spin, SpinKind, Stuck,
+    Thrown, WhyNotFollowed,
 };
-pub use program::{Plan, Policy, Program};
+pub use program::{Pct, Plan, Policy, Program};
 pub use properties::{Properties, Request, predict};
 pub use run::{EventSink, Run};
 pub use schedule::{Schedule, ScheduleGoal};

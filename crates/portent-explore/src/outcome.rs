@@ -17,12 +17,19 @@ pub struct Outcome {
     pub crash: Option<Crash>,
     /// The exception that nobody caught, where that is why it ended.
     pub thrown: Option<Thrown>,
+    /// The threads that ran to their ends, as far as that was recorded.
+    pub ended: Vec<u32>,
     /// Every thread that could not move, if nobody could.
     pub deadlock: Option<Vec<Stuck>>,
     /// Where threads waited in loops that only look, in order.
     pub spins: Vec<Spin>,
     /// What variables held before the first write, where that is known and nobody had read it: their numbers, and the values.
     pub initial: Vec<(u32, i64)>,
+    /// Atomic updates whose results the program does not look at: their numbers among the events, in order, and what they do.
+    pub unused: Vec<(u32, Counting)>,
+    /// What tells variables from others in all runs of the program in which their threads do the same, by their numbers; empty where
+    /// only their names do.
+    pub identities: Vec<u64>,
     /// What the threads of the schedule's goal were about to do when the schedule was done.
     pub at_goal: Option<Vec<AtGoal>>,
     /// Where the schedule could not be followed.
@@ -51,6 +58,19 @@ pub struct Spin {
     pub kind: SpinKind,
     /// Where.
     pub place: String,
+}
+
+/// What an update does whose result nobody looks at. Updates of one kind come to the same in whatever order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counting {
+    /// Adds or subtracts.
+    Adds,
+    /// Sets bits.
+    Sets,
+    /// Clears bits.
+    Clears,
+    /// Flips bits.
+    Flips,
 }
 
 /// What is known of a loop that only looks at things.
@@ -163,6 +183,8 @@ pub struct Stuck {
     pub asleep: bool,
     /// It waits in a loop, which it never leaves.
     pub spins: bool,
+    /// What it is about to do, and the number of what it waits for; as far as that is known.
+    pub waits: Option<(InputOp, Option<u32>)>,
     /// Where it waits.
     pub place: String,
     /// What it waits for and who holds that, in a sentence.
@@ -230,9 +252,12 @@ impl Outcome {
             assertion: None,
             crash: None,
             thrown: None,
+            ended: Vec::new(),
             deadlock: None,
             spins: Vec::new(),
             initial: Vec::new(),
+            unused: Vec::new(),
+            identities: Vec::new(),
             at_goal: None,
             not_followed: None,
             faults: Vec::new(),

@@ -22,7 +22,8 @@ pub trait Program {
 
     /// Runs it once for each plan, in order, and tells what it did, until all are done or `ran` says to stop. At most one run
     /// at a time is under way; a front end may begin the next while the last is still looked at. How long a run may take is
-    /// asked when it begins.
+    /// asked when it begins. Of a run that did not fail, in which each thread did and saw, from the same threads, what it did and saw in
+    /// one that was told before, a front end may tell nothing but that it was made.
     ///
     /// # Errors
     /// As [`Program::run`]: the rest is then left out.
@@ -30,10 +31,10 @@ pub trait Program {
         &self,
         plans: &[Plan<'_>],
         limit: &(dyn Fn() -> Duration + Sync),
-        ran: &mut dyn FnMut(Run) -> bool,
+        ran: &mut dyn FnMut(Option<Run>) -> bool,
     ) -> Result<(), Error> {
         for plan in plans {
-            if !ran(self.run(&Plan { limit: Some(limit()), ..plan.clone() })?) {
+            if !ran(Some(self.run(&Plan { limit: Some(limit()), ..plan.clone() })?)) {
                 break;
             }
         }
@@ -79,7 +80,31 @@ pub enum Policy {
     /// By chance.
     Random,
     /// By priorities that change at a few points (Burckhardt et al.).
-    Pct,
+    Pct(Pct),
     /// By priorities, whenever somebody has to wait; nobody is interrupted.
     Priority,
+}
+
+/// Burckhardt et al., *A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs*: threads get priorities by chance, whoever
+/// has the highest of those that can go on does, and at `depth - 1` steps, by chance, the thread that is next goes behind all others.
+/// A bug that needs `depth` orders between steps is met with a probability of at least 1 / (n k^(depth - 1)), of n threads and k steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pct {
+    /// How deep the bugs are that it looks for.
+    pub depth: u32,
+    /// How many steps a run has, at most, if there is no earlier run that says so.
+    pub steps: u64,
+}
+
+impl Pct {
+    /// The depth, unless said otherwise.
+    pub const DEPTH: u32 = 3;
+    /// The steps, unless said otherwise.
+    pub const STEPS: u64 = 10_000;
+}
+
+impl Default for Pct {
+    fn default() -> Self {
+        Pct { depth: Self::DEPTH, steps: Self::STEPS }
+    }
 }

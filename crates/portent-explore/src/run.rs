@@ -8,8 +8,8 @@ use portent_trace::{
     EventList, FunctionBlocks, InputBatch, InputEvent, InputOp, InputSource, Layout, LocId, Names, ObjectClass,
     StackColumn, StackFrame, Trace, TraceError, is_user_place, told_function, user_frame, without_address,
 };
-use rustc_hash::FxBuildHasher;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::hash::BuildHasher;
 use std::path::Path;
 
@@ -91,12 +91,12 @@ impl Run {
 
     /// What the run does, as hashes. What is new in another run is told by what is not among them.
     pub(crate) fn behaviour(&self) -> Behaviour {
-        let mut places: HashMap<LocId, u64> = HashMap::new();
+        let mut places: FxHashMap<LocId, u64> = FxHashMap::default();
         let mut place = |at: LocId| {
             *places.entry(at).or_insert_with(|| FxBuildHasher.hash_one(self.names.location(at).to_string()))
         };
         let mut found = Behaviour::default();
-        let mut writers: HashMap<u32, (u32, u64)> = HashMap::new();
+        let mut writers: FxHashMap<u32, (u32, u64)> = FxHashMap::default();
         for (number, event) in self.events.iter().enumerate() {
             let at = place(self.names.innermost(event.loc, self.stacks.get(number)));
             let thread = event.thread.index() as u32;
@@ -118,9 +118,9 @@ impl Run {
     /// What all threads do and read, as one hash, and which threads read where what which others wrote where: to count what runs
     /// reach.
     pub(crate) fn reached(&self) -> (u64, HashSet<u64>) {
-        let mut places: HashMap<LocId, u64> = HashMap::new();
+        let mut places: FxHashMap<LocId, u64> = FxHashMap::default();
         let mut threads: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut writers: HashMap<u32, (u32, u64)> = HashMap::new();
+        let mut writers: FxHashMap<u32, (u32, u64)> = FxHashMap::default();
         let mut pairs = HashSet::new();
         for (number, event) in self.events.iter().enumerate() {
             let at = self.names.innermost(event.loc, self.stacks.get(number));
@@ -170,9 +170,9 @@ impl Run {
 #[derive(Default)]
 pub(crate) struct Behaviour {
     /// Operations of threads at places.
-    pub(crate) does: HashSet<u64>,
+    pub(crate) does: FxHashSet<u64>,
     /// Which reads saw what was written where.
-    pub(crate) reads: HashSet<u64>,
+    pub(crate) reads: FxHashSet<u64>,
 }
 
 /// A sink that keeps all events, for runs that are examined at once.

@@ -48,11 +48,12 @@ pub enum Kind {
     Deadlock,
     LostWakeup,
     LostUpdate,
+    Stuck,
 }
 
 impl Kind {
-    /// Every kind of which each candidate that is feasible is a bug or an observation: all but lost updates, which also need
-    /// evidence that what was written follows from what was read.
+    /// Every kind of which each candidate that is feasible is a bug or an observation by itself: all but lost updates, which also need
+    /// evidence that what was written follows from what was read, and stuck threads, of whom many can be in one deadlock.
     pub const ALL: [Kind; 6] =
         [Kind::Race, Kind::Nondeterminism, Kind::FinalValue, Kind::Atomicity, Kind::Deadlock, Kind::LostWakeup];
     /// The kind in words.
@@ -65,6 +66,7 @@ impl Kind {
             Kind::Deadlock => "deadlock",
             Kind::LostWakeup => "lost wake-up",
             Kind::LostUpdate => "lost update",
+            Kind::Stuck => "stuck",
         }
     }
 }
@@ -113,6 +115,11 @@ pub enum Goal {
         /// The wait that is never ended.
         pairing: PairingId,
     },
+    /// A thread is next at an event that cannot happen, and every other thread has ended or waits, too: nobody can ever go on.
+    Stuck {
+        /// What it waits to do: to take a lock, to receive a token, to pass a semaphore, or to be woken by a notify.
+        waiting: EventId,
+    },
     /// `first`, `remote` and `second` execute in this order: a thread reads a variable and then writes it, neither accessing it
     /// in between, and so does another thread, whose write comes between the two and is overwritten.
     ///
@@ -142,6 +149,7 @@ impl Goal {
             Goal::Deadlock { .. } => Kind::Deadlock,
             Goal::LostWakeup { .. } => Kind::LostWakeup,
             Goal::LostUpdate { .. } => Kind::LostUpdate,
+            Goal::Stuck { .. } => Kind::Stuck,
         }
     }
 }

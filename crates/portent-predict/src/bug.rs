@@ -46,7 +46,7 @@ impl BugKind {
             Goal::Race { .. } => BugKind::Race,
             Goal::Nondeterminism { .. } | Goal::FinalValue { .. } => BugKind::Nondeterminism,
             Goal::Atomicity { .. } => BugKind::Atomicity,
-            Goal::Deadlock { .. } | Goal::LostWakeup { .. } => BugKind::Deadlock,
+            Goal::Deadlock { .. } | Goal::LostWakeup { .. } | Goal::Stuck { .. } => BugKind::Deadlock,
             Goal::LostUpdate { .. } => BugKind::LostUpdate,
         }
     }
@@ -138,6 +138,8 @@ pub enum Form {
     Cycle,
     /// A deadlock: a notify comes before the sleep it should end.
     LostWakeup,
+    /// Any other deadlock: threads wait for what nobody can do any more.
+    Stuck,
     LostUpdate,
     Property,
     Atomicity,
@@ -180,6 +182,7 @@ impl Form {
             Form::Race,
             Form::Cycle,
             Form::LostWakeup,
+            Form::Stuck,
             Form::LostUpdate,
             Form::Property,
             Form::Atomicity,
@@ -208,6 +211,7 @@ impl Form {
             Form::Race => "race",
             Form::Cycle => "cycle",
             Form::LostWakeup => "lost_wakeup",
+            Form::Stuck => "stuck",
             Form::LostUpdate => "lost_update",
             Form::Atomicity => "atomicity",
             Form::Nondeterminism => "nondeterminism",

@@ -152,6 +152,21 @@ impl<'a, 't> Examination<'a, 't> {
         self.next += 1;
     }
 
+    /// The same, of groups that were made already, each with a witness; those of equal keys are one.
+    pub(crate) fn adopt_groups(&mut self, found: Vec<(Key, Group)>) {
+        let model = self.options.model;
+        let mut answers = Answers::default();
+        for (key, group) in found {
+            let Some(schedule) = &group.witness else { continue };
+            match self.facts.checker.check(model, &group.goal, schedule) {
+                Ok(()) => drop(answers.groups.entry(key).or_insert(group)),
+                Err(why) => answers.rejected.push(format!("witness of {:?} in {model}: {why}", group.goal)),
+            }
+        }
+        self.answers.insert(self.next, (answers, Tiers::default()));
+        self.next += 1;
+    }
+
     /// Takes in goals with schedules that the checker has accepted, and complaints about others.
     pub(crate) fn take(&mut self, found: Vec<(Goal, Schedule)>, rejected: Vec<String>) {
         let mut answers = Answers { rejected, ..Answers::default() };

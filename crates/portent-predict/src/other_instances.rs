@@ -98,7 +98,7 @@ fn events(goal: &Goal) -> Vec<EventId> {
         Goal::Atomicity { first, remote, second } => vec![*first, *remote, *second],
         Goal::Deadlock { waiting } => waiting.clone(),
         Goal::Nondeterminism { read, .. } => vec![*read],
-        Goal::FinalValue { .. } | Goal::LostWakeup { .. } => Vec::new(),
+        Goal::FinalValue { .. } | Goal::LostWakeup { .. } | Goal::Stuck { .. } => Vec::new(),
     }
 }
 
@@ -128,7 +128,7 @@ fn with(goal: &Goal, other: impl Fn(EventId) -> EventId) -> Goal {
         Goal::Nondeterminism { read, challenger } => {
             Goal::Nondeterminism { read: other(*read), challenger: *challenger }
         }
-        Goal::FinalValue { .. } | Goal::LostWakeup { .. } => goal.clone(),
+        Goal::FinalValue { .. } | Goal::LostWakeup { .. } | Goal::Stuck { .. } => goal.clone(),
     }
 }
 

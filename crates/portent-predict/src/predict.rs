@@ -4,8 +4,8 @@
 //! every group of races, violations and deadlocks that there can be at all, and asks about the best instance of each on
 //! its causal past. Then the sync-preserving sweep looks for races and deadlocks in the whole trace at once; then every
 //! instance of what is still open is asked about, and every read that could see another write. What only the end of the
-//! trace can tell is asked there, and what is open then, in `values`, in windows, which show but do not refute. Lost updates,
-//! of which there are few, are asked about last: where there is a race, it is told instead.
+//! trace can tell is asked there, and what is open then, in `values`, in windows, which show but do not refute. Threads that are
+//! stuck in other ways than in cycles of locks come then, and lost updates, of which there are few, last: where there is a race, it is told instead.
 //!
 //! **The law**: for every kind, model, window and budget, every goal that a reordering of the whole trace reaches has a
 //! finding (of its group) or is covered by an entry of [`Prediction::incomplete`]. tests/all/law.rs holds predictions to it.
@@ -24,6 +24,7 @@ use crate::other_side::{self, OtherSides};
 use crate::prediction::Prediction;
 use crate::request::{Control, Options, Stop};
 use crate::stream::{BestInstances, Streaming};
+use crate::stuck::Stuck;
 use crate::sync_preserving::SyncPreserving;
 use crate::windows::{Remaining, Whole};
 use portent_trace::Trace;
@@ -42,7 +43,7 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
     let mut examination = Examination::new(&facts, options, control, &stop);
 
     let in_reorderings: &mut [&mut dyn Pass<'_, '_>] = if examination.fits() {
-        &mut [&mut Whole, &mut LostUpdates]
+        &mut [&mut Whole, &mut Stuck, &mut LostUpdates]
     } else {
         &mut [
             &mut Streaming,
@@ -52,6 +53,7 @@ pub fn predict(trace: &Trace, options: &Options, control: &Control<'_>) -> Predi
             &mut Thorough(&engines),
             &mut EndOfTrace,
             &mut Remaining,
+            &mut Stuck,
             &mut LostUpdates,
         ]
     };

@@ -25,6 +25,9 @@ pub struct Options {
     pub jobs: usize,
     /// Conflicts of the search that one candidate may cost.
     pub conflicts: u64,
+    /// Whether deadlocks are looked for that are neither cycles of locks nor lost wake-ups: stuck threads, whatever they wait for. Not unless asked:
+    /// replays of such findings have not been held against programs yet.
+    pub stuck: bool,
 }
 
 impl Options {
@@ -53,6 +56,7 @@ impl Default for Options {
             budget: None,
             jobs: 1,
             conflicts: Effort::default().conflicts,
+            stuck: false,
         }
     }
 }

@@ -115,7 +115,7 @@ impl InputSteps {
                 waiting.iter().for_each(|&e| at_end[trace.thread(e).index()] = Some(before(e)));
             }
             // Every thread has ended, or stands before what it waits for.
-            Goal::LostWakeup { .. } => {
+            Goal::LostWakeup { .. } | Goal::Stuck { .. } => {
                 let mut total = vec![0usize; threads];
                 schedule.stretches().iter().for_each(|run| total[run.thread.index()] += run.steps as usize);
                 let stands =

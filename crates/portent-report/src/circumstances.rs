@@ -1,8 +1,9 @@
 //! Under which circumstances a finding's events happened in the recorded run: locks held, writes seen, blocks entered.
 //! One pass over the trace for all findings.
 
+use crate::lookup::once_of;
 use portent_trace::{EventId, LockId, Mode, Op, Trace};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A lock that a thread holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub(crate) struct Held {
     pub(crate) mode: Mode,
     /// The acquire.
     pub(crate) since: EventId,
+    /// Whether it is what a thread holds while it does something once, which nobody calls a lock.
+    pub(crate) is_once: bool,
 }
 
 /// What held just before one event.
@@ -45,13 +48,16 @@ impl Circumstances {
             }
             match event.op {
                 Op::Write(x, _) | Op::Update(x, _) => written[x.index()] = Some(event.id),
-                Op::Acquire(lock, mode) => held[t].push(Held { lock, mode, since: event.id }),
+                Op::Acquire(lock, mode) => held[t].push(Held { lock, mode, since: event.id, is_once: false }),
                 Op::Release(lock, mode) => held[t].retain(|h| (h.lock, h.mode) != (lock, mode)),
                 Op::Begin(_) => block[t] = Some(event.id),
                 Op::End(_) => block[t] = None,
                 _ => {}
             }
         }
+        let onces: FxHashSet<LockId> = trace.events().filter_map(|event| once_of(trace, event.op)).collect();
+        let held = of.values_mut().flat_map(|circumstance| &mut circumstance.held);
+        held.for_each(|held| held.is_once = onces.contains(&held.lock));
         Circumstances(of)
     }
     /// The circumstances of an event that was asked for.

@@ -1,6 +1,6 @@
 //! Failures in words: what happened, to what that had been made and ended where, and which operation decided.
 
-use crate::place::{full, of_spot};
+use crate::place::{full, nearer, of_spot};
 use crate::report::Spot;
 use crate::source::Sources;
 use crate::words::line;
@@ -27,11 +27,13 @@ impl Decided {
             "" => String::new(),
             object => format!(" of {object}"),
         };
+        let spots = || std::iter::once(&self.operation).chain(&self.because);
+        let [fails, passes] = [&self.fails, &self.passes].map(|text| nearer(sources, spots(), text));
         // What the outcome says already is not said again.
         let because = self.because.as_ref().map(|spot| {
             let (who, at) = (spot.thread.as_deref().unwrap_or_default(), at(sources, spot));
             let place = at.rsplit(' ').next().unwrap_or_default();
-            match (self.fails.contains(who), self.fails.contains(place)) {
+            match (fails.contains(who), fails.contains(place)) {
                 (_, true) => String::new(),
                 (true, false) => at.trim().to_owned(),
                 (false, false) => format!("{who}{at}").trim().to_owned(),
@@ -40,12 +42,32 @@ impl Decided {
         let because = because.filter(|text| !text.is_empty());
         line(&format!(
             "{who}'s {}{object}{}: {}{}; in the run that passes: {}",
-            self.operation.op,
+            act(self.operation.op),
             at(sources, &self.operation),
-            self.fails,
+            fails,
             because.map_or_else(String::new, |text| format!(" ({text})")),
-            self.passes
+            passes
         ))
+    }
+}
+
+/// What an operation is to the one who does it: "T1's wake-up".
+pub(crate) fn act(op: &str) -> &str {
+    match op {
+        "acq" | "acqs" | "acqa" | "try" | "trys" => "lock",
+        "rel" | "rels" | "rela" => "unlock",
+        "busy" | "busys" => "failed try to lock",
+        "slp" | "wai" | "lwt" | "semw" => "wait",
+        "ntf" | "nta" => "notify",
+        "wak" => "wake-up",
+        "tmo" => "time-out",
+        "semf" => "failed try to pass",
+        "cdn" => "count-down",
+        "arr" => "arrival",
+        "dep" => "departure",
+        "onceb" | "oncee" | "oncep" => "call of a once",
+        "ret" => "return",
+        other => other,
     }
 }
 

@@ -40,7 +40,7 @@ impl Level {
             // It did not show where the program was run so: true of the recorded run, but no alarm.
             _ if matches!(verdict, Verdict::Unconfirmed(_)) => false,
             Form::PossibleUseAfterFree | Form::PossibleDoubleFree | Form::PossiblyDestroyedInUse | Form::Race => true,
-            Form::Cycle | Form::LostWakeup | Form::LostUpdate | Form::Property => true,
+            Form::Cycle | Form::LostWakeup | Form::Stuck | Form::LostUpdate | Form::Property => true,
             Form::Atomicity => declared || asked,
             Form::Nondeterminism => asked,
         };

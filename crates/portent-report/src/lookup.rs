@@ -1,7 +1,8 @@
 //! Finding one's way in a trace: which events a finding means, and what each thread did in which order.
 
 use portent_predict::{Bug, Deadlock, Finding, Place, Role};
-use portent_trace::{Ending, EventId, Meaning, Mode, ObjectClass, Op, Reach, SYSTEM_CALLS, ThreadId, Trace};
+use portent_trace::{Ending, EventId, LockId, Meaning, Mode, ObjectClass, Op, Reach, ThreadId, Trace, is_system_call};
+use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
 /// The event of a place, if it is one of the recorded run.
@@ -57,6 +58,11 @@ impl Value {
 /// What an event is done to, for readers; forks and joins name the thread.
 fn object(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
     match trace.op(event) {
+        // All of a block ends, whatever its parts are called.
+        op if trace.ends(event) == Some(Ending::Memory) => match op.variable() {
+            Some(x) => trace.whole_name(x).into_owned(),
+            None => String::new(),
+        },
         Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => trace.variable_name(x).into_owned(),
         Op::Acquire(l, _) | Op::Release(l, _) | Op::Busy(l, _) => trace.names().lock(l).into_owned(),
         Op::Sleep(c) | Op::Notify(c, _) | Op::Wake(c) => trace.names().condition(c).into_owned(),
@@ -95,6 +101,8 @@ pub(crate) fn deed(trace: &Trace, lookup: &Lookup, event: EventId) -> String {
         Op::Write(..) => "writes",
         Op::Update(..) => "updates",
         Op::Acquire(_, Mode::Shared) => "locks (shared)",
+        Op::Acquire(lock, _) if lookup.is_once(lock) => "is the first at the once of",
+        Op::Release(lock, _) if lookup.is_once(lock) => "leaves the once of",
         Op::Acquire(..) => "locks",
         Op::Release(..) => "unlocks",
         Op::Busy(..) => "fails to lock",
@@ -151,15 +159,21 @@ const CAME_BACK: &str = "end a system call";
 #[derive(Debug)]
 pub(crate) struct Lookup {
     program: Vec<Vec<EventId>>,
+    onces: FxHashSet<LockId>,
 }
 
 impl Lookup {
     pub(crate) fn new(trace: &Trace) -> Self {
-        let mut lookup = Lookup { program: vec![Vec::new(); trace.threads()] };
+        let mut lookup = Lookup { program: vec![Vec::new(); trace.threads()], onces: FxHashSet::default() };
         for event in trace.events() {
             lookup.program[event.thread.index()].push(event.id);
+            lookup.onces.extend(once_of(trace, event.op));
         }
         lookup
+    }
+    /// Whether a lock is what is held while something is done once.
+    fn is_once(&self, lock: LockId) -> bool {
+        self.onces.contains(&lock)
     }
     /// The events of a thread.
     pub(crate) fn program(&self, thread: ThreadId) -> &[EventId] {
@@ -183,7 +197,9 @@ impl Lookup {
             (Meaning::Fork(_), false) => (START, "".into()),
             (Meaning::Join(_), true) => (END, "".into()),
             (Meaning::Join(child), false) => ("join", names.thread(child).into()),
-            (Meaning::Named(token), true) if named(ObjectClass::Token, token) == SYSTEM_CALLS => (CAME_BACK, "".into()),
+            (Meaning::Named(token), true) if is_system_call(&named(ObjectClass::Token, token)) => {
+                (CAME_BACK, "".into())
+            }
             // Recorders give tokens names that say nothing to the user.
             (Meaning::Named(_), true) => ("signal", "".into()),
             (Meaning::Named(_), false) => (PASS, "".into()),
@@ -209,6 +225,15 @@ impl Lookup {
             Op::Receive(k) if trace.meaning(k) == Meaning::Fork(thread) => trace.senders(k).first().copied(),
             _ => None,
         }
+    }
+}
+
+/// The once that an event ends or passes. Who is at it first holds a lock meanwhile, which nobody calls one.
+pub(crate) fn once_of(trace: &Trace, op: Op) -> Option<LockId> {
+    let (Op::Send(token) | Op::Receive(token)) = op else { return None };
+    match trace.meaning(token) {
+        Meaning::Once(once) => Some(once),
+        _ => None,
     }
 }
 

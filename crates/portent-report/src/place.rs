@@ -68,10 +68,22 @@ pub(crate) fn of_frame(frame: &StackFrame) -> At {
 /// A line as people write it, its file relative to the sources: `pool.cpp:41`.
 pub(crate) fn written(sources: &Sources, at: &At) -> String {
     line(&match (&at.file, at.line) {
-        (Some(file), Some(number)) => format!("{}:{number}", sources.relative(file)),
+        (Some(file), Some(number)) => format!("{}:{number}", sources.told(file)),
         // Of code without lines, in which module it is.
         _ => without_address(&at.text).to_owned(),
     })
+}
+
+/// A text that names the files of these places by their whole paths, with the paths that people write.
+pub(crate) fn nearer<'a>(sources: &Sources, spots: impl IntoIterator<Item = &'a Spot>, text: &str) -> String {
+    let mut text = text.to_owned();
+    for file in spots.into_iter().filter_map(of_spot).filter_map(|at| at.file) {
+        let told = sources.told(&file);
+        if told != file && text.contains(&file) {
+            text = text.replace(&file, &told);
+        }
+    }
+    text
 }
 
 /// Function and line: `worker() pool.cpp:41`.

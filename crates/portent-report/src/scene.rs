@@ -199,7 +199,7 @@ fn expand(run: &ToldTrace, schedule: &Schedule) -> (usize, Vec<EventId>) {
 fn pending(story: &Story) -> Vec<(EventId, State)> {
     let state = match &story.finding.bug {
         Bug::Race { .. } => State::Next,
-        Bug::Deadlock(Deadlock::Cycle { .. }) => State::Waits,
+        Bug::Deadlock(Deadlock::Cycle { .. } | Deadlock::Stuck { .. }) => State::Waits,
         Bug::Deadlock(Deadlock::LostWakeup { waiting, .. }) => {
             return waiting.kernel.into_iter().map(|wake| (wake, State::Never)).collect();
         }

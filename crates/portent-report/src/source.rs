@@ -56,6 +56,27 @@ impl Sources {
         text
     }
 
+    /// A file's path for people: as [`Sources::relative`], or by the way from the first root, if it lies beside that: a program is
+    /// built and run in `project/build`, and its source is `../src/pool.cpp`.
+    pub fn told(&self, file: &str) -> String {
+        /// Further up, the whole path is plainer.
+        const UP: usize = 3;
+        let relative = self.relative(file);
+        let path = Path::new(&relative);
+        if !path.is_absolute() {
+            return relative;
+        }
+        let root = self.roots.first().and_then(|root| std::path::absolute(root).ok());
+        let above = root.iter().flat_map(|root| root.ancestors().enumerate().skip(1).take(UP));
+        // The root of all files is no project's.
+        let mut above = above.filter(|(_, directory)| directory.parent().is_some());
+        let way = above.find_map(|(steps, directory)| {
+            let rest = path.strip_prefix(directory).ok()?;
+            Some("../".repeat(steps) + &rest.to_string_lossy())
+        });
+        way.filter(|way| way.len() < relative.len()).unwrap_or(relative)
+    }
+
     /// Where a file may lie: as named below each root; then, for one recorded elsewhere, by ever shorter ends of its
     /// path, but never by its bare name: another file's text is worse than none.
     fn candidates(&self, file: &str) -> Vec<PathBuf> {

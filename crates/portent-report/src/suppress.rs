@@ -127,7 +127,7 @@ fn condition(word: &str, line: usize) -> Result<(Key, String), BadRule> {
         matches(pattern, BugKind::Failure.name()) || Form::all().any(|form| matches(pattern, form.words().rule))
     };
     if key == Key::Kind && !is_kind(pattern) {
-        let expected = "failure, race, deadlock, lost_wakeup, atomicity, nondeterminism or property";
+        let expected = "failure, race, deadlock, lost_wakeup, stuck, atomicity, nondeterminism or property";
         return Err(bad(format!("no kind of finding is called {pattern:?}"), expected));
     }
     if key == Key::Form && !Form::all().any(|form| matches(pattern, form.name())) {

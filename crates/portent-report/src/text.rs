@@ -8,6 +8,9 @@ mod paint;
 mod story;
 mod summary;
 
+pub(crate) use brief::begun;
+pub(crate) use summary::ran;
+
 use crate::level::Level;
 use crate::report::{Report, Story};
 use crate::words::{count, line};

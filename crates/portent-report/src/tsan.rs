@@ -74,7 +74,7 @@ pub(crate) fn verdict(trace: &Trace, finding: &Finding, racy: &Racy, round: Opti
         _ if finding.other_branch.is_some() => Tsan::Silent,
         Bug::Race { .. } if finding.flags.beyond_hb || is_later(round) => Tsan::Silent,
         Bug::Race { .. } => Tsan::Reports,
-        Bug::Deadlock(Deadlock::LostWakeup { .. }) => Tsan::Silent,
+        Bug::Deadlock(Deadlock::LostWakeup { .. } | Deadlock::Stuck { .. }) => Tsan::Silent,
         Bug::Deadlock(Deadlock::Cycle { .. }) => Tsan::MayWarn,
         Bug::Atomicity { first, .. } | Bug::LostUpdate { first, .. } => if_racy(of(first)),
         Bug::Nondeterminism(Nondeterminism::Read { read, .. }) => if_racy(of(read)),

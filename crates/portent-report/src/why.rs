@@ -6,7 +6,7 @@ use crate::report::{At, Spot};
 use crate::words::list;
 use portent_order::Model;
 use portent_predict::{Bug, Deadlock, Finding, Form, OtherBranch, Pattern, Role, Violated};
-use portent_trace::{EventId, Op, Trace};
+use portent_trace::{EventId, Meaning, Op, TokenId, Trace};
 
 /// What a telling needs.
 struct Teller<'a> {
@@ -30,6 +30,7 @@ pub(crate) fn sentences(
         Bug::Race { .. } => teller.race(),
         Bug::Deadlock(Deadlock::LostWakeup { .. }) => teller.lost_wakeup(),
         Bug::Deadlock(Deadlock::Cycle { .. }) => teller.cycle(),
+        Bug::Deadlock(Deadlock::Stuck { .. }) => teller.stuck(),
         Bug::Atomicity { pattern, .. } => teller.atomicity(*pattern),
         Bug::LostUpdate { .. } => teller.lost_update(),
         Bug::Nondeterminism(_) => teller.nondeterminism(),
@@ -85,13 +86,15 @@ impl Teller<'_> {
                 _ => format!("{a} and {b} can both be about to access {x} at the same time."),
             }
         };
-        let holds = |i: usize| match self.held(i).iter().map(|held| self.lock(held)).collect::<Vec<_>>() {
+        let held = |i: usize| self.held(i).iter().filter(|held| !held.is_once).map(|held| self.lock(held)).collect();
+        let held: [Vec<String>; 2] = [held(0), held(1)];
+        let holds = |i: usize| match &held[i] {
             locks if locks.is_empty() => format!("{} holds no lock", self.who(i)),
-            locks => format!("{} holds {}", self.who(i), list(&locks)),
+            locks => format!("{} holds {}", self.who(i), list(locks)),
         };
-        text.push_str(&match (self.held(0).is_empty(), self.held(1).is_empty()) {
-            (true, true) => format!(" No lock protects {x}."),
-            _ => format!(" No common lock protects {x}: {}, {}.", holds(0), holds(1)),
+        text.push_str(&match held.iter().all(Vec::is_empty) {
+            true => format!(" No lock protects {x}."),
+            false => format!(" No common lock protects {x}: {}, {}.", holds(0), holds(1)),
         });
         let atomic = |i: usize| self.goals.get(i).is_some_and(|(_, event)| self.trace.op(*event).is_atomic());
         if atomic(0) != atomic(1) {
@@ -148,6 +151,46 @@ impl Teller<'_> {
             text.push_str(&format!("{} waits for {wanted}{}, which {by} has held{since}. ", self.who(i), self.at(i)));
         }
         text + if n == 2 { "Neither can go on." } else { "None of them can go on." }
+    }
+
+    fn stuck(&self) -> String {
+        let mut text = String::new();
+        for (i, place) in self.places.iter().enumerate() {
+            let op = self.goals.get(i).map(|(_, event)| self.trace.op(*event));
+            let what = match op {
+                Some(Op::Acquire(..)) => format!("waits for {}", place.object),
+                Some(Op::Wait(_)) => format!("waits at the semaphore {}", place.object),
+                Some(Op::Wake(_)) => format!("sleeps on {} until it is notified", place.object),
+                Some(Op::Receive(token)) => self.waits_for_what_others_do(i, token),
+                _ => "waits".to_owned(),
+            };
+            let held: Vec<String> = self.held(i).iter().map(|held| self.lock(held)).collect();
+            let with = if held.is_empty() { String::new() } else { format!(", and holds {}", list(&held)) };
+            text.push_str(&format!("{} {what}{}{with}. ", self.who(i), self.at(i)));
+        }
+        text + match self.places.len() {
+            1 => "Nobody is left who could let it go on.",
+            2 => "Neither can go on, and nobody else can let them.",
+            _ => "None of them can go on, and nobody else can let them.",
+        }
+    }
+
+    /// To end, if a thread is joined; otherwise to come to a barrier, to count a latch down, or the like.
+    fn waits_for_what_others_do(&self, i: usize, token: TokenId) -> String {
+        let thread = |event: EventId| self.trace.thread(event);
+        let object = &self.places[i].object;
+        let own = self.goals.get(i).map(|(_, event)| thread(*event));
+        let stuck = |event: EventId| self.goals.iter().any(|(_, waits)| thread(*waits) == thread(event));
+        let others = self.trace.senders(token).iter().copied().filter(|&send| Some(thread(send)) != own && stuck(send));
+        let mut others: Vec<String> = others.map(|event| self.trace.names().thread(thread(event)).to_owned()).collect();
+        others.dedup();
+        let others = if others.is_empty() { "others".to_owned() } else { list(&others) };
+        match self.trace.meaning(token) {
+            Meaning::Join(thread) => format!("waits for {} to end", self.trace.names().thread(thread)),
+            Meaning::Barrier(_) => format!("waits at the barrier {object} for {others}"),
+            Meaning::Latch(_) => format!("waits for {others} to count down {object}"),
+            _ => format!("waits for {others}"),
+        }
     }
 
     fn lost_wakeup(&self) -> String {

@@ -54,6 +54,18 @@ pub fn short(name: &str, width: usize) -> String {
     chars[..head].iter().chain(&['…']).chain(&chars[chars.len() - tail..]).collect()
 }
 
+/// A name that fits a heading: in which functions things are is left out first.
+pub(crate) fn title(name: &str, width: usize) -> String {
+    let mut name = printable(name).into_owned();
+    while name.chars().count() > width
+        && let Some(at) = name.find(" in ")
+        && let Some(end) = name[at..].find("()")
+    {
+        name.replace_range(at..at + end + "()".len(), "");
+    }
+    short(&name, width)
+}
+
 /// A function as people say it: without its parameters and the inner parts of its templates.
 pub(crate) fn function(name: &str) -> String {
     const WIDEST: usize = 40;
@@ -63,6 +75,8 @@ pub(crate) fn function(name: &str) -> String {
     if let Some(open) = parameters(bare) {
         bare = &bare[..open];
     }
+    // What a lambda does is in its operator, which nobody calls by name.
+    bare = bare.strip_suffix("::operator()").filter(|name| name.ends_with('}')).unwrap_or(bare);
     let mut told = bare.to_owned();
     if told.chars().count() > WIDEST {
         told = String::new();
@@ -191,6 +205,9 @@ mod tests {
     fn long_names_lose_their_middle() {
         assert_eq!(short("abcdefghij", 7), "abc…hij");
         assert_eq!(short("abc", 7), "abc");
+        let race = "data race on value of an element of totals.words in main()";
+        assert_eq!(title(race, 60), race);
+        assert_eq!(title(race, 50), "data race on value of an element of totals.words");
     }
 
     #[test]
@@ -199,6 +216,7 @@ mod tests {
         assert_eq!(function("worker(void*)"), "worker()");
         assert_eq!(function("Pool::run(std::function<void (int)>) const"), "Pool::run()");
         assert_eq!(function("F::operator()(int)"), "F::operator()");
+        assert_eq!(function("main::{lambda(int)#1}::operator()(int) const"), "main::{lambda(int)#1}()");
         assert_eq!(function("(anonymous namespace)::f(int)"), "(anonymous namespace)::f()");
         let long = "std::_Function_handler<void (), std::_Bind<int, long>>::_M_invoke(std::_Any_data const&)";
         assert_eq!(function(long), "std::_Function_handler<…>::_M_invoke()");

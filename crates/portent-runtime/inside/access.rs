@@ -2,6 +2,9 @@
 //!
 //! They come *before* the access, which the program itself performs. A read is loaded here; a write is read back when
 //! the thread next enters the runtime, before anybody else can run.
+//!
+//! Of a copy, `*a = *b`, gcc announces the write, then the read, and copies after that. So what is written where a read of as many
+//! bytes follows is looked at once more after the read.
 
 use crate::entry::entry;
 use crate::log::{CallFrame, op};
@@ -18,8 +21,16 @@ pub fn turn(me: &mut Thread, op: u16, address: usize, size: usize, pc: usize) {
 
 #[inline(always)]
 pub fn read(me: &mut Thread, op: u16, address: usize, size: usize, pc: usize) {
+    let may_copy = me.last_write == (me.events, size);
     turn(me, op, address, size, pc);
     record::access(me, op, address, size, record::load(address, size), pc);
+    if may_copy && me.unread.size == 0 {
+        // `unread` still says where that was.
+        let at = me.unread.address;
+        if let Some(value) = record::load(at, size) {
+            me.unread = UnreadWrite { pc: value as usize, address: at, size: size | UnreadWrite::PERHAPS_COPIED, op };
+        }
+    }
 }
 
 #[inline(always)]

@@ -5,7 +5,7 @@
 
 use crate::entry::entry;
 use crate::init::MappedPlan;
-use crate::log::{input, note, op};
+use crate::log::{call, input, note, op};
 use crate::outside::{self, Outside};
 use crate::real::{Ptr, Real};
 use crate::spin::{self, Look};
@@ -226,7 +226,7 @@ fn sleep_nanos(me: &mut Thread, nanos: i64, pc: usize) {
     spin::look(me, Look::at(op::RESUME, pc), true);
     sched::ask(me, Pending { op: op::RESUME, address: 0, size: 0, pc, wait: Wait::Sleep, deadline });
     // An event, so that what comes before the next one (an allocation, say) has its place in the schedule.
-    record::plain(me, op::BRANCH, 0, pc);
+    record::plain(me, op::BRANCH, call::TELLS, pc);
 }
 
 /// Sleeps, if the thread is recorded: `Some(true)` when a signal interrupted it.

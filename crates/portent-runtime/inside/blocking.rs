@@ -1,32 +1,23 @@
-//! System calls that may block: the token is given away meanwhile.
+//! System calls that may block.
 //!
 //! What is sent and received orders threads: see [`crate::channels`].
 //!
-//! Every return from such a call is an event, so that the schedule says when it happened. Reads and short writes only wait
-//! without the token; they happen with it, so that the kernel sees them in the recorded order and a replay finds its pipes
-//! as full as the recorded run did.
+//! Where the kernel says whether a call would block ([`crate::readiness`]), its thread waits in the scheduler until it would not, and
+//! then the call happens with the token, directly before the event that stands for it: so the kernel sees the calls in the recorded
+//! order, and what they return in a replay is what they returned before. A time-out passes in virtual time, like that of a condition.
+//! In all other calls the token is given away, and their return is an event, so that the schedule says when it happened.
 
 use crate::channels::{self, DEVICE, FIFO, SOCKET, examine, register};
 use crate::entry::entry;
-use crate::log::op;
+use crate::log::{call, op};
 use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
-use crate::{access, answers, descriptors, outside, record, sched, signals, sys};
+use crate::waits::{self, Call, at_once, away};
+use crate::{access, answers, descriptors, outside, record, sys};
 
-/// A write of so many bytes does not block where there is room at all (PIPE_BUF).
-const ATOMIC: usize = 4096;
-const POLLIN: i16 = 1;
-const POLLOUT: i16 = 4;
 const F_GETFL: usize = 3;
-const O_NONBLOCK: usize = 0o4000;
-
-/// The kernel's `struct pollfd`.
-#[repr(C)]
-struct PollFd {
-    fd: i32,
-    events: i16,
-    result: i16,
-}
+/// `recvmsg` is to fill all parts.
+const WAITALL: usize = 0x100;
 
 /// Whether a descriptor leads to a device, such as the one for random numbers.
 pub fn is_device(fd: i32) -> bool {
@@ -47,47 +38,6 @@ fn received(me: &mut Thread, fd: usize, pc: usize) {
     }
 }
 
-/// Does `work` without the token; `errno` stays as `work` left it.
-pub fn away<T>(me: &mut Thread, pc: usize, work: impl FnOnce() -> T) -> T {
-    sched::go_away(me, pc);
-    let back = Back(me);
-    let result = work();
-    // SAFETY: this thread's errno.
-    let error = unsafe { *sys::__errno_location() };
-    sched::come_back(back.0);
-    std::mem::forget(back);
-    // SAFETY: as above.
-    unsafe { *sys::__errno_location() = error };
-    result
-}
-
-/// Takes the token again when a call is left by cancellation: what follows, clean-up handlers, belongs to the program.
-struct Back<'a>(&'a mut Thread);
-
-impl Drop for Back<'_> {
-    fn drop(&mut self) {
-        sched::come_back(self.0);
-        self.0.descriptor = 0;
-        state::leave(self.0);
-    }
-}
-
-/// Does `work`, which does not block, with the token.
-fn at_once<T>(me: &mut Thread, work: impl FnOnce() -> T) -> T {
-    /// Leaves the runtime when a call is left by cancellation.
-    struct Leave<'a>(&'a mut Thread);
-    impl Drop for Leave<'_> {
-        fn drop(&mut self) {
-            self.0.descriptor = 0;
-            state::leave(self.0);
-        }
-    }
-    let leave = Leave(me);
-    let result = work();
-    std::mem::forget(leave);
-    result
-}
-
 /// What a call does to the program's memory and to channels.
 #[derive(Clone, Copy)]
 enum Does {
@@ -96,16 +46,34 @@ enum Does {
     Writes,
     /// Reads the buffer (argument 1, of the size in argument 2) and sends on the descriptor.
     Sends,
-    /// Sends on the descriptor, from buffers that are not looked at.
+    /// Sends on the descriptor, from buffers (`iovec`) that are not looked at.
     SendsParts,
+    /// The same from a message (argument 1, flags in argument 2).
+    SendsMessage,
+    /// `eventfd_write`
+    SendsCount,
+    /// The same, nobody knows how much.
+    SendsMany,
     /// `read`: like `Receives`, with the token.
     Reads,
     /// Fills the buffer and receives from the descriptor.
     Receives,
     /// The same for several buffers (`iovec`: argument 1, of the count in argument 2).
     ReceivesParts,
-    /// Receives from any channel: it waits for descriptors to become ready.
+    /// Fills a number from an event counter.
+    Counts,
+    /// Receives from any channel: it waits for descriptors to become ready, in milliseconds.
     Polls,
+    /// The same for `ppoll`.
+    PollsExactly,
+    /// `select`
+    Selects,
+    /// `pselect`
+    SelectsExactly,
+    /// `epoll_wait`
+    Awaits,
+    /// Receives from any channel, without the token.
+    ReceivesAny,
     /// `accept`: the same, and its result is a connection.
     Accepts,
     /// `recvmsg`: the same, and it receives something.
@@ -130,7 +98,7 @@ macro_rules! calls {
                 // SAFETY: the C library's function, with its own arguments.
                 let real = || unsafe { std::mem::transmute::<Ptr, Call>(REAL.required())($($arg),*) };
                 let Some(me) = state::enter() else { return real() };
-                let arguments: [usize; 3] = calls!(@first $($arg),*);
+                let arguments = calls!(@all [] $($arg),*);
                 descriptors::begins(me, stringify!($name), arguments[0], pc);
                 let result = perform(me, Does::$does, arguments, pc, real);
                 descriptors::ends(me, result as i32, pc);
@@ -140,10 +108,13 @@ macro_rules! calls {
         )*
     };
     (@type $arg:ident) => { usize };
-    (@first) => { [0; 3] };
-    (@first $a:ident) => { [$a, 0, 0] };
-    (@first $a:ident, $b:ident) => { [$a, $b, 0] };
-    (@first $a:ident, $b:ident, $c:ident $(, $more:ident)*) => { [$a, $b, $c] };
+    (@all []) => { [0; 6] };
+    (@all [] $a:ident) => { [$a, 0, 0, 0, 0, 0] };
+    (@all [] $a:ident, $b:ident) => { [$a, $b, 0, 0, 0, 0] };
+    (@all [] $a:ident, $b:ident, $c:ident) => { [$a, $b, $c, 0, 0, 0] };
+    (@all [] $a:ident, $b:ident, $c:ident, $d:ident) => { [$a, $b, $c, $d, 0, 0] };
+    (@all [] $a:ident, $b:ident, $c:ident, $d:ident, $e:ident) => { [$a, $b, $c, $d, $e, 0] };
+    (@all [] $a:ident, $b:ident, $c:ident, $d:ident, $e:ident, $f:ident) => { [$a, $b, $c, $d, $e, $f] };
 }
 
 /// `close`, and who else uses the descriptor.
@@ -160,48 +131,41 @@ pub unsafe extern "C-unwind" fn close_watched(fd: usize, pc: usize) -> isize {
 
 /// A call that may block and has nothing to do with channels.
 pub fn plain_call(me: &mut Thread, pc: usize, real: impl FnOnce() -> isize) -> isize {
-    perform(me, Does::Nothing, [0; 3], pc, real)
+    if waits::is_interrupted(me, false, pc) {
+        return sys::fail(sys::EINTR) as isize;
+    }
+    let result = away(me, pc, real);
+    waits::returned(me, call::ANY, pc);
+    result
 }
 
-fn perform(
-    me: &mut Thread,
-    does: Does,
-    [fd, buffer, size]: [usize; 3],
-    pc: usize,
-    real: impl FnOnce() -> isize,
-) -> isize {
+fn perform(me: &mut Thread, does: Does, arguments: [usize; 6], pc: usize, real: impl Fn() -> isize) -> isize {
+    let [fd, buffer, size, ..] = arguments;
     if let Does::Sends | Does::Writes = does
         && size > 0
         && buffer != 0
     {
         access::read(me, op::READ, buffer, size, pc);
     }
-    if let Does::Sends | Does::SendsParts | Does::Writes | Does::Connects = does {
+    if let Does::Sends
+    | Does::SendsParts
+    | Does::SendsMessage
+    | Does::SendsCount
+    | Does::SendsMany
+    | Does::Writes
+    | Does::Connects = does
+    {
         sends(me, fd, pc);
     }
     if let Does::Closes = does {
         closes(me, fd, pc);
         return at_once(me, real);
     }
-    if me.signal_at == me.events {
-        // The plan interrupts it here.
-        let waits = me.signal_waits;
-        let restarts = signals::inject(me, false);
-        if waits && !restarts {
-            returned(me, pc);
-            return sys::fail(sys::EINTR) as isize;
-        }
-    }
     let result = match does {
-        // The number of the connection must not depend on when the kernel is entered, while others open descriptors.
-        Does::Reads | Does::Accepts if !wait_until_ready(me, fd, POLLIN, pc) => sys::fail(sys::EINTR) as isize,
-        Does::Writes if size <= ATOMIC && !wait_until_ready(me, fd, POLLOUT, pc) => sys::fail(sys::EINTR) as isize,
-        Does::Reads | Does::Accepts => at_once(me, real),
-        Does::Writes if size <= ATOMIC => at_once(me, real),
-        _ => away(me, pc, real),
+        Does::Connects => waits::connect(me, fd, pc, &real),
+        _ => waits::perform(me, how(does, &arguments), pc, &real),
     };
     if (result as i32) < 0 {
-        returned(me, pc);
         return result;
     }
     match does {
@@ -246,9 +210,12 @@ fn perform(
             }
             channels::receive_everything(me, pc);
         }
-        Does::Polls => channels::receive_everything(me, pc),
+        Does::Counts => received(me, fd, pc),
+        Does::Polls | Does::PollsExactly | Does::Selects | Does::SelectsExactly | Does::Awaits | Does::ReceivesAny => {
+            channels::receive_everything(me, pc);
+        }
         Does::Accepts => {
-            outside::connected(result as usize);
+            outside::accepted(result as usize, pc);
             channels::receive_everything(me, pc);
         }
         Does::Connects => {
@@ -260,8 +227,51 @@ fn perform(
         Does::TakesSignalInto if result == 0 => took(me, unsafe { *(buffer as *const i32) }, pc),
         _ => {}
     }
-    returned(me, pc);
     result
+}
+
+/// How a call is made: what it waits for, and for how long.
+fn how(does: Does, arguments: &[usize; 6]) -> Call {
+    let &[fd, buffer, size, fourth, fifth, sixth] = arguments;
+    match does {
+        Does::Reads | Does::ReceivesParts | Does::Counts => Call::reads(fd, 0, 0),
+        Does::Receives => Call::reads(fd, size, fourth),
+        Does::ReceivesMessage if size & WAITALL == 0 => Call::reads(fd, 0, size),
+        // The number of the connection must not depend on when the kernel is entered, while others open descriptors.
+        Does::Accepts => Call::reads(fd, 0, 0),
+        Does::Writes => Call::writes(fd, size, 0, 0),
+        Does::Sends => Call::writes(fd, size, fourth, fifth),
+        Does::SendsCount => Call::writes(fd, 8, 0, 0),
+        // SAFETY: what the program passes to the kernel.
+        Does::SendsParts => Call::writes(fd, unsafe { size_of_parts(buffer, size) }, 0, 0),
+        // SAFETY: as above.
+        Does::SendsMessage => unsafe { of_message(buffer as *const usize) }
+            .map_or(Call::AWAY, |(bytes, address)| Call::writes(fd, bytes, size, address)),
+        Does::Polls => Call::polls(fd, buffer, size as i32),
+        Does::PollsExactly => Call::polls_exactly(fd, buffer, size, fourth),
+        Does::Selects => Call::selects(fd, [buffer, size, fourth], fifth, 1000, 0),
+        Does::SelectsExactly => Call::selects(fd, [buffer, size, fourth], fifth, 1, sixth),
+        Does::Awaits => Call::awaits(fd, fourth as i32, fifth),
+        Does::TakesSignal => Call::takes(fd, buffer, 0, size),
+        Does::TakesSignalInto => Call::takes(fd, 0, buffer, 0),
+        _ => Call::AWAY,
+    }
+}
+
+/// Bytes in an array of parts.
+unsafe fn size_of_parts(parts: usize, count: usize) -> usize {
+    const MOST: usize = 1024;
+    if parts == 0 {
+        return 0;
+    }
+    // SAFETY: as the caller says.
+    (0..count.min(MOST)).map(|at| unsafe { (*(parts as *const [usize; 2]).add(at))[1] }).fold(0, usize::saturating_add)
+}
+
+/// Bytes in a message, and its address: name, its length, parts and their number are the first words of a `msghdr`.
+unsafe fn of_message(message: *const usize) -> Option<(usize, usize)> {
+    // SAFETY: as the caller says.
+    (!message.is_null()).then(|| unsafe { (size_of_parts(*message.add(2), *message.add(3)), *message) })
 }
 
 /// A signal was taken: whoever sent it has come so far.
@@ -284,45 +294,6 @@ fn can_send(fd: usize) -> bool {
     // SAFETY: a question about the descriptor.
     let flags = unsafe { sys::call3(sys::SYS_FCNTL, fd, F_GETFL, 0) };
     flags >= 0 && flags as usize & ACCESS != 0
-}
-
-/// Waits, without the token, until a read or a short write would not block; returns with it. `false` if a handler of a
-/// signal interrupted it.
-fn wait_until_ready(me: &mut Thread, fd: usize, events: i16, pc: usize) -> bool {
-    #[unsafe(link_section = "portent_real")]
-    static POLL: Real = Real::new(b"poll\0");
-    type Poll = unsafe extern "C-unwind" fn(*mut PollFd, usize, i32) -> i32;
-    if !matches!(examine(fd).0, FIFO | SOCKET | DEVICE | 0) {
-        return true;
-    }
-    // SAFETY: a question about the descriptor.
-    if unsafe { sys::call3(sys::SYS_FCNTL, fd, F_GETFL, 0) } as usize & O_NONBLOCK != 0 {
-        return true;
-    }
-    let mut question = PollFd { fd: fd as i32, events, result: 0 };
-    // SAFETY: the kernel fills the result.
-    while unsafe { sys::call3(sys::SYS_POLL, &raw mut question as usize, 1, 0) } == 0 {
-        me.call_broken = false;
-        // SAFETY: the C library's function, so that the thread can be cancelled in it.
-        let wait = || unsafe {
-            std::mem::transmute::<Ptr, Poll>(POLL.required())(&raw mut question, 1, -1);
-        };
-        away(me, pc, wait);
-        if me.call_broken {
-            return false;
-        }
-    }
-    true
-}
-
-/// The return of a call is an event.
-fn returned(me: &mut Thread, pc: usize) {
-    // SAFETY: this thread's errno, which waiting for its turn must not change.
-    let error = unsafe { *sys::__errno_location() };
-    sched::before(me, state::plain(op::BRANCH, 0, pc));
-    record::plain(me, op::BRANCH, 0, pc);
-    // SAFETY: as above.
-    unsafe { *sys::__errno_location() = error };
 }
 
 /// Functions that make channels; `$made` says where the new descriptors are.
@@ -364,10 +335,10 @@ calls! {
     recvfrom(fd, buffer, size, flags, address, length) b"recvfrom\0" Receives;
     sendto(fd, buffer, size, flags, address, length) b"sendto\0" Sends;
     recvmsg(fd, message, flags) b"recvmsg\0" ReceivesMessage;
-    sendmsg(fd, message, flags) b"sendmsg\0" SendsParts;
-    recvmmsg(fd, messages, count, flags, time) b"recvmmsg\0" Polls;
-    sendmmsg(fd, messages, count, flags) b"sendmmsg\0" SendsParts;
-    eventfd_write(fd, value) b"eventfd_write\0" SendsParts;
+    sendmsg(fd, message, flags) b"sendmsg\0" SendsMessage;
+    recvmmsg(fd, messages, count, flags, time) b"recvmmsg\0" ReceivesAny;
+    sendmmsg(fd, messages, count, flags) b"sendmmsg\0" SendsMany;
+    eventfd_write(fd, value) b"eventfd_write\0" SendsCount;
     accept(fd, address, size) b"accept\0" Accepts;
     accept4(fd, address, size, flags) b"accept4\0" Accepts;
     connect(fd, address, size) b"connect\0" Connects;
@@ -375,12 +346,12 @@ calls! {
     close(fd) b"close\0" Closes;
     shutdown(fd, how) b"shutdown\0" Closes;
     poll(fds, count, time) b"poll\0" Polls;
-    ppoll(fds, count, time, mask) b"ppoll\0" Polls;
-    select(count, reads, writes, errors, time) b"select\0" Polls;
-    pselect(count, reads, writes, errors, time, mask) b"pselect\0" Polls;
-    epoll_wait(fd, events, count, time) b"epoll_wait\0" Polls;
-    epoll_pwait(fd, events, count, time, mask) b"epoll_pwait\0" Polls;
-    eventfd_read(fd, value) b"eventfd_read\0" Polls;
+    ppoll(fds, count, time, mask) b"ppoll\0" PollsExactly;
+    select(count, reads, writes, errors, time) b"select\0" Selects;
+    pselect(count, reads, writes, errors, time, mask) b"pselect\0" SelectsExactly;
+    epoll_wait(fd, events, count, time) b"epoll_wait\0" Awaits;
+    epoll_pwait(fd, events, count, time, mask) b"epoll_pwait\0" Awaits;
+    eventfd_read(fd, value) b"eventfd_read\0" Counts;
     system(command) b"system\0" Nothing;
     pause() b"pause\0" Nothing;
     sigwait(set, signal) b"sigwait\0" TakesSignalInto;
@@ -394,8 +365,8 @@ calls! {
     getc(file) b"getc\0" Nothing;
     getdelim(line, size, end, file) b"getdelim\0" Nothing;
     tcdrain(fd) b"tcdrain\0" Nothing;
-    msgrcv(queue, message, size, kind) b"msgrcv\0" Polls;
-    semop(set, operations, count) b"semop\0" Polls;
+    msgrcv(queue, message, size, kind) b"msgrcv\0" ReceivesAny;
+    semop(set, operations, count) b"semop\0" ReceivesAny;
 }
 
 /// Whether a raw system call may block: reads, writes, polls, waits and sleeps that go past the C library's functions.

@@ -6,7 +6,7 @@
 //! Blocks from before the recording are not known here: about these, nothing is ever said.
 
 use crate::real::{Ptr, Real};
-use crate::sys;
+use crate::{arena, sys};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 /// Bytes of memory for one byte here: the alignment of every block.
@@ -157,11 +157,28 @@ pub fn before(address: usize) -> Option<usize> {
         .map(|(at, _)| at)
 }
 
-/// The room of a block, as the C library's own allocator says: another one that the program is linked with defines the
-/// same name, but our blocks are not its.
+/// The room of a block, as the C library's own allocator says if it is not the runtime's: another one that the program is linked
+/// with defines the same name, but our blocks are not its.
 pub fn room(block: Ptr) -> usize {
+    if arena::contains(block as usize) {
+        // What is written over is noticed when the block is freed.
+        return arena::room(block as usize).unwrap_or(0);
+    }
     #[unsafe(link_section = "portent_real")]
     static REAL: Real = Real::of_c_library(b"malloc_usable_size\0");
     // SAFETY: the C library's function, for one of its blocks.
     unsafe { std::mem::transmute::<Ptr, unsafe extern "C" fn(Ptr) -> usize>(REAL.required())(block) }
+}
+
+/// Gives a block that the program has freed back to where it came from. `me`: the thread that runs, if it is recorded.
+///
+/// # Safety
+/// It is a block, and nobody has it any more.
+pub unsafe fn give_back(me: Option<u32>, block: Ptr) {
+    if arena::contains(block as usize) {
+        arena::give_back(me, block);
+    } else {
+        // SAFETY: as the caller says.
+        unsafe { sys::__libc_free(block) };
+    }
 }

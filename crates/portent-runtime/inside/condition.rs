@@ -13,7 +13,7 @@ use crate::log::op;
 use crate::mutex;
 use crate::real::{self, Ptr};
 use crate::state::{self, Life, Pending, Thread, Wait};
-use crate::{blocking, objects, record, sched, sys};
+use crate::{objects, record, sched, sys, waits};
 
 /// A signal that nobody has used yet: condition, and when it was sent.
 #[derive(Clone, Copy)]
@@ -138,7 +138,8 @@ pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, 
     if !by_signal {
         drop_unusable(condition);
     }
-    record::plain(me, if woken { op::WAKE } else { op::TIME_OUT }, condition, pc);
+    let wakes = if deadline.virtual_time() == 0 { op::WAKE } else { op::WAKE_IN_TIME };
+    record::plain(me, if woken { wakes } else { op::TIME_OUT }, condition, pc);
     let result = mutex::lock_as(me, op::ACQUIRE_ALL, lock, Deadline::NEVER, pc);
     match result {
         0 if !woken && !me.is_cancelled() => sys::ETIMEDOUT,
@@ -165,7 +166,7 @@ fn wait_in_kernel(me: &mut Thread, condition: usize, lock: usize, deadline: Dead
     sched::before(me, state::plain(op::RELEASE_ALL, lock, pc));
     record::plain(me, op::RELEASE_ALL, lock, pc);
     // SAFETY: the program's objects.
-    let result = blocking::away(me, pc, || unsafe {
+    let result = waits::away(me, pc, || unsafe {
         match deadline.absolute() {
             Some(until) => real::pthread_cond_clockwait(condition as Ptr, lock as Ptr, 0, (&raw const until) as Ptr),
             None => real::pthread_cond_wait(condition as Ptr, lock as Ptr),

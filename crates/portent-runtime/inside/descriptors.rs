@@ -5,7 +5,7 @@
 
 use crate::log::{self, fault, note};
 use crate::objects::{self, fault_told};
-use crate::state::{self, Life, Thread};
+use crate::state::{self, Thread};
 use crate::{channels, record, sched, sys};
 
 /// Descriptors from here on are not looked at.
@@ -88,7 +88,7 @@ pub fn closing(descriptor: usize, pc: usize) {
     }
     // SAFETY: the holder of the token looks at threads that are away.
     let mut living = unsafe { (*sched::peek()).living() };
-    let user = living.find(|one| one.life == Life::Away && one.descriptor == descriptor.wrapping_add(1));
+    let user = living.find(|one| one.is_in_call() && one.descriptor == descriptor.wrapping_add(1));
     if let Some(user) = user.filter(|user| user.id != me.id) {
         let text = ["closed while another thread waits in a call on it"];
         fault_told(fault::CLOSED_IN_USE, descriptor, pc, user.id + 1, &text);

@@ -111,7 +111,8 @@ fn wait(me: &mut Thread, word: usize, command: usize, expected: u32, time: *cons
     let woken = me.notified;
     me.notified = false;
     me.asleep_on = 0;
-    record::plain(me, if woken { op::WAKE } else { op::TIME_OUT }, word, pc);
+    let wakes = if deadline.virtual_time() == 0 { op::WAKE } else { op::WAKE_IN_TIME };
+    record::plain(me, if woken { wakes } else { op::TIME_OUT }, word, pc);
     match woken {
         true => Ok(0),
         false if me.interrupted => Err(sys::EINTR),

@@ -1,5 +1,5 @@
-//! Allocation. The memory is the C library's; the runtime notes where and from where, so that heap objects have names and
-//! a freed and reused address is a new variable.
+//! Allocation. Recorded threads have memory of their own ([`crate::arena`]); all others have the C library's. The runtime notes where and
+//! from where, so that heap objects have names and a freed and reused address is a new variable.
 //!
 //! Freeing is recorded as a write of the whole block: an access that can come after it is a race with it. The block itself
 //! is kept for a while ([`crate::quarantine`]). What is freed twice, or is no block, ends the program, as the C library would;
@@ -7,10 +7,10 @@
 
 use crate::blocks::{self, Block, Family, room};
 use crate::entry::entry;
-use crate::log::{fault, note, op};
+use crate::log::{allocated, fault, note, op};
 use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
-use crate::{access, objects, process, quarantine, record, signals, sys};
+use crate::{access, arena, objects, process, quarantine, record, signals, sys};
 
 pub unsafe extern "C-unwind" fn usable_size(block: Ptr, _pc: usize) -> usize {
     room(block)
@@ -36,10 +36,14 @@ fn asked_for(me: &Thread, pc: usize) -> (usize, Family) {
 }
 
 fn made(me: &mut Thread, block: Ptr, size: usize, pc: usize) {
+    noted(me, block, size, pc, allocated::HEAP);
+}
+
+fn noted(me: &mut Thread, block: Ptr, size: usize, pc: usize, kind: u64) {
     if !block.is_null() {
         let (pc, family) = asked_for(me, pc);
         blocks::allocated(block as usize, family);
-        record::numbers(note::ALLOCATE, &[block as u64, size as u64, pc as u64, 0]);
+        record::numbers(note::ALLOCATE, &[block as u64, size as u64, pc as u64, kind]);
     }
 }
 
@@ -59,6 +63,54 @@ pub fn made_inside(me: &mut Thread, block: usize, pc: usize) {
     }
 }
 
+/// Memory for the thread that runs, recorded or not.
+fn allocate(align: usize, size: usize) -> Ptr {
+    if let Some((block, _)) = own(align, size) {
+        return block;
+    }
+    // SAFETY: the C library's allocator.
+    unsafe { if align <= GRAIN { sys::__libc_malloc(size) } else { sys::__libc_memalign(align, size) } }
+}
+
+/// The same, where the program says how it is to be aligned.
+fn allocate_aligned(align: usize, size: usize) -> Ptr {
+    // What is no alignment is for the C library to judge.
+    if align.is_power_of_two() && align > GRAIN {
+        return allocate(align, size);
+    }
+    // SAFETY: the C library's allocator.
+    if align.is_power_of_two() { allocate(GRAIN, size) } else { unsafe { sys::__libc_memalign(align, size) } }
+}
+
+/// The same, all zero.
+fn allocate_zeroed(count: usize, size: usize) -> Ptr {
+    if let Some(bytes) = count.checked_mul(size)
+        && let Some((block, is_zero)) = own(GRAIN, bytes)
+    {
+        if !is_zero {
+            // SAFETY: a block of at least so many bytes.
+            unsafe { sys::fill(block.cast(), 0, bytes) };
+        }
+        return block;
+    }
+    // SAFETY: the C library's allocator.
+    unsafe { sys::__libc_calloc(count, size) }
+}
+
+/// From the arena of the thread that runs, if it has one.
+#[inline(always)]
+fn own(align: usize, size: usize) -> Option<(Ptr, bool)> {
+    let me = state::current();
+    if me.is_null() {
+        return None;
+    }
+    // SAFETY: this thread's own state.
+    arena::allocate(unsafe { (*me).id }, align, size)
+}
+
+/// The alignment of every block.
+const GRAIN: usize = 16;
+
 unsafe fn free_unseen(block: Ptr) {
     if !record::header().is_null() {
         if blocks::at(block as usize) == Block::Freed {
@@ -68,12 +120,14 @@ unsafe fn free_unseen(block: Ptr) {
         }
         blocks::forgotten(block as usize);
     }
-    // SAFETY: the C library's allocator.
-    unsafe { sys::__libc_free(block) };
+    let me = state::current();
+    // SAFETY: this thread's own state, if it is recorded; what the program frees.
+    unsafe { blocks::give_back((!me.is_null()).then(|| (*me).id), block) };
 }
 
 const DOUBLE_FREE: &str = "free(): double free detected\n";
 const INVALID_POINTER: &str = "free(): invalid pointer\n";
+const INVALID_SIZE: &str = "free(): invalid size\n";
 
 /// Why no block can begin at an address where none is known to; `None` for one that may be from before the recording.
 fn impossible(block: Ptr) -> Option<&'static str> {
@@ -86,6 +140,9 @@ fn impossible(block: Ptr) -> Option<&'static str> {
         && address - before < room(before as Ptr)
     {
         return Some("the address is inside a block");
+    }
+    if arena::contains(address) {
+        return Some("no block begins there");
     }
     let local = 0u8;
     let stack = process::mapping(&raw const local as usize);
@@ -108,6 +165,12 @@ unsafe fn give_back(me: &mut Thread, block: Ptr, pc: usize) {
     // Others may run before this returns: what the block is, is looked at afterwards.
     access::write(me, op::WRITE, block as usize, size.max(1), pc);
     match blocks::at(block as usize) {
+        Block::Live(_) if arena::contains(block as usize) && arena::room(block as usize).is_none() => {
+            // Somebody wrote over the memory just before it.
+            me.unread.size = 0;
+            // SAFETY: does not return.
+            unsafe { die(me, pc, INVALID_SIZE) }
+        }
         Block::Live(allocated) => {
             let mismatch = allocated != family && allocated != Family::Unknown;
             // SAFETY: set once.
@@ -153,21 +216,17 @@ unsafe fn die(me: &mut Thread, pc: usize, text: &str) -> ! {
 }
 
 pub unsafe extern "C-unwind" fn malloc(size: usize, pc: usize) -> Ptr {
-    // SAFETY: the C library's allocator.
-    let allocate = || unsafe { sys::__libc_malloc(size) };
-    let Some(me) = state::enter() else { return made_unseen(allocate()) };
-    let block = allocate();
+    let Some(me) = state::enter() else { return made_unseen(allocate(GRAIN, size)) };
+    let block = allocate(GRAIN, size);
     made(me, block, size, pc);
     state::leave(me);
     block
 }
 
 pub unsafe extern "C-unwind" fn calloc(count: usize, size: usize, pc: usize) -> Ptr {
-    // SAFETY: the C library's allocator.
-    let allocate = || unsafe { sys::__libc_calloc(count, size) };
-    let Some(me) = state::enter() else { return made_unseen(allocate()) };
-    let block = allocate();
-    made(me, block, count.wrapping_mul(size), pc);
+    let Some(me) = state::enter() else { return made_unseen(allocate_zeroed(count, size)) };
+    let block = allocate_zeroed(count, size);
+    noted(me, block, count.wrapping_mul(size), pc, allocated::ZEROED);
     state::leave(me);
     block
 }
@@ -180,7 +239,7 @@ pub unsafe extern "C-unwind" fn realloc(old: Ptr, size: usize, pc: usize) -> Ptr
     };
     // SAFETY: as above; both blocks have at least so many bytes.
     unsafe {
-        let block = if size == 0 && !old.is_null() { std::ptr::null_mut() } else { sys::__libc_malloc(size) };
+        let block = if size == 0 && !old.is_null() { std::ptr::null_mut() } else { allocate(GRAIN, size) };
         made(me, block, size, pc);
         if old.is_null() || (block.is_null() && size > 0) {
             state::leave(me);
@@ -199,6 +258,19 @@ pub unsafe extern "C-unwind" fn realloc(old: Ptr, size: usize, pc: usize) -> Ptr
 }
 
 unsafe fn realloc_unseen(old: Ptr, size: usize) -> Ptr {
+    if arena::contains(old as usize) {
+        let block = if size == 0 { std::ptr::null_mut() } else { made_unseen(allocate(GRAIN, size)) };
+        if !block.is_null() || size == 0 {
+            // SAFETY: both blocks have at least so many bytes; the old one is given back.
+            unsafe {
+                if !block.is_null() {
+                    sys::copy_up(block.cast(), old.cast(), room(old).min(size));
+                }
+                free_unseen(old);
+            }
+        }
+        return block;
+    }
     if record::header().is_null() {
         // SAFETY: passed on.
         return unsafe { sys::__libc_realloc(old, size) };
@@ -241,10 +313,8 @@ pub unsafe extern "C-unwind" fn free(block: Ptr, pc: usize) {
 }
 
 pub unsafe extern "C-unwind" fn memalign(align: usize, size: usize, pc: usize) -> Ptr {
-    // SAFETY: the C library's allocator.
-    let allocate = || unsafe { sys::__libc_memalign(align, size) };
-    let Some(me) = state::enter() else { return made_unseen(allocate()) };
-    let block = allocate();
+    let Some(me) = state::enter() else { return made_unseen(allocate_aligned(align, size)) };
+    let block = allocate_aligned(align, size);
     made(me, block, size, pc);
     state::leave(me);
     block

@@ -11,7 +11,7 @@ use crate::log::op;
 use crate::real::{self, Ptr};
 use crate::spin::{self, Look};
 use crate::state::{self, Life, Pending, Thread, Wait};
-use crate::{blocking, objects, record, sched, sys};
+use crate::{objects, record, sched, sys, waits};
 
 /// glibc's `pthread_mutex_t`, as far as it is read.
 #[repr(C)]
@@ -118,7 +118,7 @@ pub fn lock_as(me: &mut Thread, op: u16, at: usize, deadline: Deadline, pc: usiz
             sys::EBUSY if is_shared(at) => {
                 // Another process has it.
                 // SAFETY: the program's mutex.
-                let result = blocking::away(me, pc, || unsafe {
+                let result = waits::away(me, pc, || unsafe {
                     match deadline.absolute() {
                         Some(until) => real::pthread_mutex_timedlock(at as Ptr, (&raw const until) as Ptr),
                         None => real::pthread_mutex_lock(at as Ptr),

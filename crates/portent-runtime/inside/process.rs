@@ -1,7 +1,7 @@
 //! The process: its end, its children, its mappings.
 
 use crate::entry::entry;
-use crate::log::{self, message, note, op};
+use crate::log::{self, call, message, note, op};
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
 use crate::{answers, blocking, channels, family, one_core, record, sched, sys, throw};
@@ -18,7 +18,7 @@ fn hold_exit(status: i32, pc: usize, hold: bool) {
         sched::ask(me, Pending { op: op::EXIT, pc, wait: Wait::Exit, ..Pending::default() });
     }
     if hold {
-        record::plain(me, op::BRANCH, 0, pc);
+        record::plain(me, op::BRANCH, call::TELLS, pc);
     }
     record::numbers(note::EXIT, &[status as u32 as u64]);
     ended();
@@ -399,14 +399,27 @@ fn about_thread<'a>(tid: u32, file: &[u8], text: &'a mut [u8]) -> &'a [u8] {
     const BEFORE: &[u8] = b"/proc/self/task/";
     let mut path = [0u8; 40];
     path[..BEFORE.len()].copy_from_slice(BEFORE);
-    // The kernel takes no leading zeroes.
-    let digits = tid.checked_ilog10().unwrap_or(0) as usize + 1;
-    for at in 0..digits {
-        path[BEFORE.len() + at] = b'0' + (tid / 10u32.pow((digits - 1 - at) as u32) % 10) as u8;
-    }
-    path[BEFORE.len() + digits..][..file.len()].copy_from_slice(file);
-    let filled = sys::read_file(&path, text);
+    let end = BEFORE.len() + digits(tid, &mut path[BEFORE.len()..]);
+    path[end..][..file.len()].copy_from_slice(file);
+    let filled = sys::read_file(&path[..end + file.len()], text);
     &text[..filled]
+}
+
+/// Writes a number as text, without leading zeroes, which the kernel does not take; how many digits it has.
+pub fn digits(number: u32, out: &mut [u8]) -> usize {
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    for (at, digit) in out[..digits].iter_mut().enumerate() {
+        *digit = b'0' + (number / 10u32.pow((digits - 1 - at) as u32) % 10) as u8;
+    }
+    digits
+}
+
+/// The signals that wait for a thread of this process to take them, its own and those of the process.
+pub fn waiting_signals(tid: u32) -> u64 {
+    let mut text = [0u8; 2048];
+    let lines = about_thread(tid, b"/status\0", &mut text).split(|&byte| byte == b'\n');
+    let sets = lines.filter_map(|line| line.strip_prefix(b"SigPnd:\t").or(line.strip_prefix(b"ShdPnd:\t")));
+    sets.fold(0, |so_far, set| so_far | hex(set).map_or(0, |found| found.0 as u64))
 }
 
 /// The mapping that an address lies in, from /proc/self/maps.

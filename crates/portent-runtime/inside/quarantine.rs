@@ -1,4 +1,4 @@
-//! Freed memory is kept for a while before the C library may give it out again: what an access after the free sees does
+//! Freed memory is kept for a while before it may be given out again: what an access after the free sees does
 //! not depend on who allocates next, and it is known to be one.
 //!
 //! The oldest block goes when all of them together are too much. A very large one keeps its addresses but neither its pages
@@ -7,7 +7,7 @@
 
 use crate::log::note;
 use crate::real::Ptr;
-use crate::{blocks, record, sys};
+use crate::{arena, blocks, record, sys};
 
 /// Bytes that are kept, at most.
 const BUDGET: usize = 256 << 20;
@@ -15,7 +15,7 @@ const BUDGET: usize = 256 << 20;
 const LARGE: usize = BUDGET / 4;
 /// What one of these counts as, so that there are not too many mappings.
 const LARGE_COUNTS: usize = BUDGET / 1024;
-/// What the C library keeps beside every block.
+/// What the allocator keeps beside every block.
 const HEADER: usize = 16;
 const PAGE: usize = 4096;
 /// The smallest block counts 32 bytes: so many are never exceeded.
@@ -42,7 +42,7 @@ fn pages(block: usize, room: usize) -> (usize, usize) {
     (start, end.saturating_sub(start))
 }
 
-/// Keeps a block of the C library's that was just freed.
+/// Keeps a block that was just freed.
 pub fn keep(block: Ptr, room: usize) {
     // SAFETY: the holder of the token; the ring is mapped once and has room for what the budget allows.
     unsafe {
@@ -52,7 +52,7 @@ pub fn keep(block: Ptr, room: usize) {
             if ring.blocks.is_null() {
                 blocks::released(block as usize);
                 record::numbers(note::RELEASE, &[block as u64]);
-                return sys::__libc_free(block);
+                return blocks::give_back(None, block);
             }
         }
         blocks::freed(block as usize);
@@ -74,9 +74,9 @@ const RING_AT: usize = 0x10f0_0000_0000;
 const MADV_DONTNEED: usize = 4;
 const READ_WRITE: usize = 3;
 
-/// Gives the oldest block back to the C library.
+/// Gives the oldest block back to the allocator.
 unsafe fn release(ring: &mut Ring) {
-    // SAFETY: the ring is not empty, and its blocks are the C library's, freed by the program and not given back yet.
+    // SAFETY: the ring is not empty, and its blocks were freed by the program and not given back yet.
     unsafe {
         let block = *ring.blocks.add(ring.first);
         ring.first = (ring.first + 1) % MOST;
@@ -89,6 +89,8 @@ unsafe fn release(ring: &mut Ring) {
         }
         blocks::released(block);
         record::numbers(note::RELEASE, &[block as u64]);
-        sys::__libc_free(block as Ptr);
+        // Also what its own thread frees: when it leaves here depends on the others.
+        blocks::give_back(None, block as Ptr);
+        arena::tidy(block as Ptr);
     }
 }

@@ -303,11 +303,23 @@ pub fn read_back(thread: &mut Thread) {
 /// Records a write that the thread has executed.
 #[inline(always)]
 pub fn written(thread: &mut Thread, UnreadWrite { pc, address, mut size, op }: UnreadWrite) {
-    if size & UnreadWrite::TEXT != 0 {
+    if size & (UnreadWrite::TEXT | UnreadWrite::PERHAPS_COPIED) != 0 {
+        if size & UnreadWrite::PERHAPS_COPIED != 0 {
+            return copied(address, size & !UnreadWrite::PERHAPS_COPIED, pc as u64);
+        }
         size = text_size(address, size & !UnreadWrite::TEXT);
     }
     let value = load(address, size);
+    thread.last_write = (thread.events + 1, size);
     event(thread, &LogEvent { op, pc: pc as u64, address: address as u64, size: size as u32, value });
+}
+
+/// A write was recorded, and then a read, with which it was perhaps announced: notes what it wrote, if that came only after both.
+#[cold]
+fn copied(address: usize, size: usize, before: u64) {
+    if let Some(value) = load(address, size).filter(|&value| value != before) {
+        numbers(note::COPIED, &[value]);
+    }
 }
 
 /// Bytes of the C string at an address, its end included, at most `most`.

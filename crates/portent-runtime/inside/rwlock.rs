@@ -8,7 +8,7 @@ use crate::objects::{self, Mark};
 use crate::real::{self, Ptr};
 use crate::spin::{self, Look};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{blocking, mutex, record, sched, sys};
+use crate::{mutex, record, sched, sys, waits};
 
 /// glibc's `pthread_rwlock_t`, as far as it is read.
 #[repr(C)]
@@ -77,7 +77,7 @@ fn take(me: &mut Thread, at: usize, mode: Mode, deadline: Deadline, pc: usize) -
     let mut result = attempt(at, mode);
     if result == sys::EBUSY && !me.timed_out && layout(at).shared != 0 {
         // SAFETY: the program's lock.
-        result = blocking::away(me, pc, || unsafe {
+        result = waits::away(me, pc, || unsafe {
             match (mode, deadline.absolute()) {
                 (Mode::Read, None) => real::pthread_rwlock_rdlock(at as Ptr),
                 (Mode::Write, None) => real::pthread_rwlock_wrlock(at as Ptr),

@@ -20,7 +20,7 @@ mod follow;
 use crate::log::{note, op};
 use crate::plan::policy;
 use crate::state::{Life, Pending, Thread, UnreadWrite, Wait, thread};
-use crate::{answers, channels, condition, once, process, record, semaphore, signals, spin, sys};
+use crate::{answers, channels, condition, once, process, readiness, record, semaphore, signals, spin, sys};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 /// Events before the scheduler looks again whether somebody else should run, where the policy prefers to stay: a thread
@@ -30,6 +30,12 @@ const PATIENCE: u64 = 50_000;
 const SUSPICION: i64 = 100_000_000;
 /// After this time without an event the holder loses the token even if it computes, in nanoseconds.
 const LONG: i64 = 1_000_000_000;
+
+/// For PCT: changes of priority, at most.
+pub const MOST_CHANGES: usize = 63;
+/// For PCT: whoever yields is put behind all others from here downwards; the changes of priority are between that and the
+/// priorities that threads begin with.
+const FIRST_LOWEST: u64 = 1 << 62;
 
 /// Everything under the scheduler's lock.
 pub struct Scheduler {
@@ -50,8 +56,13 @@ pub struct Scheduler {
     random: u64,
     /// How long the random policy lets a thread run, at most.
     span: u64,
-    /// For PCT: changes of priority that come soon.
-    changes: u32,
+    /// For PCT: before which events of all threads the priority of whoever is next changes, the earliest first, and to which.
+    changes: [[u64; 2]; MOST_CHANGES],
+    /// How many of them there are, and how many have been.
+    change_count: usize,
+    changed: usize,
+    /// For PCT: after so many events of all threads it need not be strict any more.
+    length: u64,
     policy: u64,
     /// Steps of the plan, in mapped memory.
     steps: *const [u64; 2],
@@ -69,6 +80,8 @@ pub struct Scheduler {
     family: *const [u64; 2],
     family_count: usize,
     trap: bool,
+    /// Whether the plan says that nobody outside of this process connected to it, sent to it, or signalled it.
+    alone: bool,
     /// For a debugger: whoever runs next stops when it goes on; or this thread, plus one, before the event of this number.
     stop_next: bool,
     stop_at: [u64; 2],
@@ -101,7 +114,10 @@ const NEW: Scheduler = Scheduler {
     skipped: 0,
     random: 1,
     span: 100,
-    changes: 2,
+    changes: [[0; 2]; MOST_CHANGES],
+    change_count: 0,
+    changed: 0,
+    length: 0,
     policy: 0,
     steps: std::ptr::null(),
     step_count: 0,
@@ -116,6 +132,7 @@ const NEW: Scheduler = Scheduler {
     family: std::ptr::null(),
     family_count: 0,
     trap: false,
+    alone: false,
     stop_next: false,
     stop_at: [0; 2],
     leaving: 0,
@@ -126,7 +143,7 @@ const NEW: Scheduler = Scheduler {
     exiting: false,
     impatient: false,
     departing: 0,
-    lowest: u64::MAX / 2,
+    lowest: FIRST_LOWEST,
     pid: 0,
 };
 
@@ -216,6 +233,7 @@ pub fn wait(me: &mut Thread, pending: Pending) {
     me.timed_out = false;
     me.interrupted = false;
     me.waited = false;
+    me.goes_outside = false;
     loop {
         if me.break_after == me.events + 1 {
             me.break_after = 0;
@@ -242,7 +260,7 @@ pub fn wait(me: &mut Thread, pending: Pending) {
         hand_over(scheduler, me.id);
         wait_for_turn(me);
         // SAFETY: the holder of the token looks at objects that only holders change.
-        if me.signals == 0 || me.timed_out || unsafe { (*peek()).allows(me, &pending) } {
+        if me.signals == 0 || me.timed_out || me.goes_outside || unsafe { (*peek()).allows(me, &pending) } {
             return;
         }
         // The turn is for handlers of signals that came while it waited; then it waits on, or has been interrupted.
@@ -251,7 +269,13 @@ pub fn wait(me: &mut Thread, pending: Pending) {
         let restarts = signals::deliver(me);
         me.waited = false;
         me.inside = 1;
-        if pending.wait == Wait::Sleep || (!restarts && matches!(pending.wait, Wait::Semaphore(_) | Wait::Futex(_))) {
+        let ends = match pending.wait {
+            Wait::Sleep => true,
+            Wait::Semaphore(_) | Wait::Futex(_) => !restarts,
+            Wait::Ready => !restarts || me.asks.is_always_interrupted(),
+            _ => false,
+        };
+        if ends {
             me.interrupted = true;
             return;
         }
@@ -613,7 +637,10 @@ impl Scheduler {
     /// The same, handlers of signals aside.
     pub fn allows(&self, who: &Thread, pending: &Pending) -> bool {
         if who.is_cancelled()
-            && matches!(pending.wait, Wait::Condition(_) | Wait::Join(_) | Wait::Semaphore(_) | Wait::Sleep)
+            && matches!(
+                pending.wait,
+                Wait::Condition(_) | Wait::Join(_) | Wait::Semaphore(_) | Wait::Sleep | Wait::Ready
+            )
         {
             return true;
         }
@@ -633,6 +660,7 @@ impl Scheduler {
             Wait::Barrier(at) => semaphore::round(at) > who.round,
             Wait::Once(at) => !once::in_progress(at),
             Wait::Change => self.has_changed(who),
+            Wait::Ready => readiness::is_ready(who),
             Wait::Sleep | Wait::Exit => false,
         }
     }
@@ -644,7 +672,8 @@ impl Scheduler {
         {
             return next;
         }
-        let found = self.after_goal().or_else(|| self.by_policy(asking)).or_else(|| self.by_time());
+        let found = self.after_goal().or_else(|| self.by_policy(asking));
+        let found = found.or_else(|| self.by_outside()).or_else(|| self.by_time());
         if found.is_some() {
             return found;
         }

@@ -14,7 +14,7 @@ use crate::objects::{self, Mark};
 use crate::real::{self, Ptr};
 use crate::spin::{self, Look};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{blocking, record, sched, sys};
+use crate::{record, sched, sys, waits};
 
 /// The count of a semaphore.
 pub fn count(at: usize) -> i32 {
@@ -146,36 +146,35 @@ fn is_shared(at: usize) -> bool {
 
 fn pass(me: &mut Thread, at: usize, deadline: Deadline, pc: usize) -> i32 {
     introduce(me, at, pc);
+    // With a time limit, nobody waits there for ever.
+    let passes = if deadline.virtual_time() == 0 { op::SEMAPHORE_WAIT } else { op::SEMAPHORE_TRY };
     if is_shared(at) {
-        sched::before(me, state::plain(op::SEMAPHORE_WAIT, at, pc));
+        sched::before(me, state::plain(passes, at, pc));
         // SAFETY: the program's semaphore.
         if unsafe { real::sem_trywait(at as Ptr) } == 0 {
-            record::plain(me, op::SEMAPHORE_WAIT, at, pc);
+            record::plain(me, passes, at, pc);
             return 0;
         }
         // SAFETY: as above.
-        let result = blocking::away(me, pc, || unsafe {
+        let result = waits::away(me, pc, || unsafe {
             match deadline.absolute() {
                 Some(until) => real::sem_timedwait(at as Ptr, (&raw const until) as Ptr),
                 None => real::sem_wait(at as Ptr),
             }
         });
-        record::plain(me, if result == 0 { op::SEMAPHORE_WAIT } else { op::SEMAPHORE_BUSY }, at, pc);
+        record::plain(me, if result == 0 { passes } else { op::SEMAPHORE_BUSY }, at, pc);
         return result;
     }
     objects::about_to_use(me, at, pc);
     let wait = Wait::Semaphore(at);
-    sched::before(
-        me,
-        Pending { op: op::SEMAPHORE_WAIT, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() },
-    );
+    sched::before(me, Pending { op: passes, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() });
     uses(at, pc);
     // SAFETY: the program's semaphore.
     if unsafe { real::sem_trywait(at as Ptr) } != 0 {
         record::plain(me, op::SEMAPHORE_BUSY, at, pc);
         return sys::fail(if me.is_cancelled() || me.interrupted { sys::EINTR } else { sys::ETIMEDOUT });
     }
-    record::plain(me, op::SEMAPHORE_WAIT, at, pc);
+    record::plain(me, passes, at, pc);
     0
 }
 
@@ -267,14 +266,14 @@ pub unsafe extern "C-unwind" fn sem_trywait(at: usize, pc: usize) -> i32 {
     let Some(me) = state::enter() else { return unsafe { real::sem_trywait(at as Ptr) } };
     introduce(me, at, pc);
     objects::about_to_use(me, at, pc);
-    sched::before(me, state::plain(op::SEMAPHORE_WAIT, at, pc));
+    sched::before(me, state::plain(op::SEMAPHORE_TRY, at, pc));
     if count(at) == 0 {
         spin::look(me, Look::fails(op::SEMAPHORE_BUSY, at, Wait::Semaphore(at), pc), true);
     }
     uses(at, pc);
     // SAFETY: the program's semaphore.
     let result = unsafe { real::sem_trywait(at as Ptr) };
-    record::plain(me, if result == 0 { op::SEMAPHORE_WAIT } else { op::SEMAPHORE_BUSY }, at, pc);
+    record::plain(me, if result == 0 { op::SEMAPHORE_TRY } else { op::SEMAPHORE_BUSY }, at, pc);
     state::leave(me);
     result
 }
@@ -360,7 +359,7 @@ pub unsafe extern "C-unwind" fn barrier_wait(at: usize, pc: usize) -> i32 {
     record::plain(me, op::ARRIVE, at, pc);
     if is_shared_barrier(at) {
         // SAFETY: the program's barrier.
-        let result = blocking::away(me, pc, || unsafe { real::pthread_barrier_wait(at as Ptr) });
+        let result = waits::away(me, pc, || unsafe { real::pthread_barrier_wait(at as Ptr) });
         record::plain(me, op::DEPART, at, pc);
         state::leave(me);
         return result;

@@ -281,6 +281,7 @@ fn is_before_access(me: &Thread, at: usize) -> bool {
     }
     match me.unread.size {
         0 | UnreadWrite::TOKEN_LOST => false,
+        size if size & UnreadWrite::PERHAPS_COPIED != 0 => false,
         size => size & UnreadWrite::TEXT != 0 || at.wrapping_sub(me.unread.pc) < NEAR_WRITE,
     }
 }

@@ -284,7 +284,7 @@ pub fn watch(me: &mut Thread, pending: &Pending) {
         op::CALL | op::RETURN | op::FENCE | op::FENCE_ACQUIRE | op::FENCE_RELEASE => look(me, Look::at(op, pc), true),
         // What it writes there is part of its state.
         op::WRITE if address.wrapping_sub(here) < STACK => look(me, Look::sees(op, address, size, 0, pc), true),
-        op::RESUME | op::TRY_ACQUIRE | op::TRY_ACQUIRE_SHARED | op::SEMAPHORE_WAIT => {}
+        op::RESUME | op::TRY_ACQUIRE | op::TRY_ACQUIRE_SHARED | op::SEMAPHORE_WAIT | op::SEMAPHORE_TRY => {}
         op if op < op::ACCESSES && op != op::WRITE => {}
         _ => forget(me),
     }

@@ -38,6 +38,8 @@ pub enum Wait {
     Sleep,
     /// Something that the iteration of a loop looks at changes ([`crate::spin`]).
     Change,
+    /// A system call would not block: what it waits for is in [`Thread::asks`].
+    Ready,
     /// Everybody else has finished or is stuck.
     Exit,
 }
@@ -85,6 +87,8 @@ impl UnreadWrite {
     pub const TEXT: usize = 1 << 63;
     /// Nothing is unread, but the token was taken away: see [`crate::sched::regain`].
     pub const TOKEN_LOST: usize = 1 << 62;
+    /// It is recorded; but if something else is found there now than `pc`, the last two events were a copy.
+    pub const PERHAPS_COPIED: usize = 1 << 61;
 }
 
 #[repr(C, align(128))]
@@ -113,6 +117,8 @@ pub struct Thread {
     /// Next answer of the plan to look at for signals.
     pub signal_answer: usize,
     pub unread: UnreadWrite,
+    /// How many events there were when a write was last read back, and how many bytes that wrote: see [`crate::access`].
+    pub last_write: (u64, usize),
     /// The size of the unread write, while [`UnreadWrite::TOKEN_LOST`] stands in its place and nobody has recorded it.
     pub put_aside: usize,
     /// Events of it that the plan's steps have had so far.
@@ -125,6 +131,10 @@ pub struct Thread {
     pub pending: Pending,
     /// Set by whoever grants: the operation happens because its deadline has passed.
     pub timed_out: bool,
+    /// What its system call waits for.
+    pub asks: crate::readiness::Question,
+    /// Set by whoever grants: the call is not possible, and the thread is to wait in the kernel, for others than this process.
+    pub goes_outside: bool,
     /// A cancellation is on its way.
     pub cancelled: bool,
     /// The program does not want it yet.
@@ -323,6 +333,10 @@ impl Thread {
     pub fn turn_ends(&self) -> u64 {
         let end = if self.signal_at >= self.events { self.until.min(self.signal_at) } else { self.until };
         if self.break_after > self.events { end.min(self.break_after - 1) } else { end }
+    }
+    /// Whether it waits for a system call to become possible.
+    pub fn is_in_call(&self) -> bool {
+        self.life == Life::Away || (self.life == Life::Waiting && self.pending.wait == Wait::Ready)
     }
     /// Whether waits at cancellation points end.
     pub fn is_cancelled(&self) -> bool {

@@ -104,6 +104,10 @@ pub mod op {
     /// A try, or a wait with a time limit, that took a lock.
     pub const TRY_ACQUIRE: u16 = 42 << 3;
     pub const TRY_ACQUIRE_SHARED: u16 = 43 << 3;
+    /// A try, or a wait with a time limit, that passed a semaphore.
+    pub const SEMAPHORE_TRY: u16 = 44 << 3;
+    /// A notify ended a wait on a condition that had a time limit.
+    pub const WAKE_IN_TIME: u16 = 45 << 3;
     pub const FENCE_ACQUIRE: u16 = 47 << 3;
     pub const FENCE_RELEASE: u16 = 48 << 3;
     pub const FENCE: u16 = 49 << 3;
@@ -113,6 +117,14 @@ pub mod op {
     pub const EXIT: u16 = 51 << 3;
     /// Only ever pending: the thread has not reached its first event.
     pub const START: u16 = 52 << 3;
+}
+
+/// What the return of a system call ([`op::BRANCH`]) is; in place of an address.
+pub mod call {
+    /// What it gave may depend on what others did before.
+    pub const ANY: usize = 0;
+    /// Nothing that a thread sees depends on it: a sleep, a write to a file or to standard output, the end of the process.
+    pub const TELLS: usize = 1;
 }
 
 /// Notes: records that are no events. Numbers are `u64` unless said otherwise; texts are UTF-8 and end the note.
@@ -128,7 +140,7 @@ pub mod note {
     pub const THREAD_NAME: u16 = FIRST + 2;
     /// thread: it has ended.
     pub const THREAD_END: u16 = FIRST + 3;
-    /// address, size, program counter, kind (0 heap, 1 mapped): memory was allocated.
+    /// address, size, program counter, kind ([`super::allocated`]): memory was allocated.
     pub const ALLOCATE: u16 = FIRST + 4;
     /// address, program counter, 1 if the block is not known to the runtime or 0: what was allocated there is free. If accesses
     /// there are recorded, the write that stands for freeing comes just before.
@@ -177,6 +189,17 @@ pub mod note {
     pub const SPINS: u16 = FIRST + 25;
     /// text: what the block is called that the thread's next event begins.
     pub const BLOCK: u16 = FIRST + 24;
+    /// value: what the thread's last event but one wrote. It had not been written yet when that was recorded: gcc announces
+    /// both halves of a copy, `*a = *b`, before it copies.
+    pub const COPIED: u16 = FIRST + 40;
+}
+
+/// What kind of memory a [`note::ALLOCATE`] is about.
+pub mod allocated {
+    /// What is there is not known.
+    pub const HEAP: u64 = 0;
+    /// All of it is zero.
+    pub const ZEROED: u64 = 2;
 }
 
 /// What an [`note::INPUT`] answers.
@@ -199,6 +222,8 @@ pub mod message {
     pub const WARNING: u64 = 2;
     /// The program learns something that comes from outside, there; the text says what it does. Once for each place.
     pub const OUTSIDE: u64 = 3;
+    /// The text of those about what came from other processes.
+    pub const FROM_NETWORK: &str = "receives from the network";
 }
 
 /// What a [`note::SPINS`] tells.

@@ -16,6 +16,7 @@ pub mod policy {
     pub const STAY: u64 = 0;
     pub const ROUND_ROBIN: u64 = 1;
     pub const RANDOM: u64 = 2;
+    /// Strict priorities, by chance; they change at a few of the run's steps, by chance as well (Burckhardt et al.).
     pub const PCT: u64 = 3;
     /// Threads have priorities, by chance; who runs goes on as long as it can.
     pub const PRIORITY: u64 = 4;
@@ -61,8 +62,14 @@ pub struct Header {
     pub serve: u64,
     /// 1: the run stays on the core where it begins.
     pub one_core: u64,
+    /// 1: when the program was recorded, nobody outside of its process connected to it, sent to it or signalled it.
+    pub alone: u64,
+    /// For PCT: how deep a bug is looked for, which is one more than the points at which priorities change,
+    pub depth: u64,
+    /// and over how many events of all threads these are spread.
+    pub length: u64,
     /// Reserved.
-    pub spare: [u64; 2],
+    pub spare: [u64; 1],
 }
 
 /// The first number that a fork server writes to the descriptor of its orders, before a number that is 0 if it can serve:
@@ -105,6 +112,12 @@ pub struct Plan {
     pub serve: u64,
     /// Whether it stays on the core where it begins: switches take less time then.
     pub one_core: bool,
+    /// For PCT: how deep a bug is looked for, and among how many events.
+    pub depth: u64,
+    /// See `depth`.
+    pub length: u64,
+    /// Whether the program was recorded talking to nobody outside of its process: what it waits for then has to come from itself.
+    pub alone: bool,
 }
 
 impl Plan {
@@ -136,8 +149,11 @@ impl Plan {
             self.stop.map_or(0, |(_, event)| event),
             self.serve,
             u64::from(self.one_core),
+            u64::from(self.alone),
+            self.depth,
+            self.length,
         ];
-        let padded = header.into_iter().chain(std::iter::repeat_n(0, 2));
+        let padded = header.into_iter().chain(std::iter::repeat_n(0, 1));
         let pairs = self.family.iter().chain(&self.steps).flat_map(|&(a, b)| [a, b]);
         let words = padded.chain(pairs).chain(self.goal_threads.iter().copied()).chain(answers);
         words.flat_map(u64::to_le_bytes).collect()

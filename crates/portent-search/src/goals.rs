@@ -53,18 +53,23 @@ impl Goals {
     /// Adds a goal about an operation after a history.
     pub(crate) fn push(&mut self, goal: Goal, operation: Operation, node: Node, known: &Histories) {
         self.made += 1;
-        let rank = self.rank(goal, operation, node, known, self.made);
+        self.push_again(goal, self.made, operation, node, known);
+    }
+
+    /// Adds a goal that is as old as this.
+    pub(crate) fn push_again(&mut self, goal: Goal, age: u64, operation: Operation, node: Node, known: &Histories) {
+        let rank = self.rank(goal, operation, node, known, age);
         self.queue.push(Reverse((rank, goal)));
     }
 
-    /// The best goal; `about` gives the operation of a goal and the history before it.
-    pub(crate) fn pop(&mut self, known: &Histories, about: impl Fn(Goal) -> (Operation, Node)) -> Option<Goal> {
+    /// The best goal, and its age; `about` gives the operation of a goal and the history before it.
+    pub(crate) fn pop(&mut self, known: &Histories, about: impl Fn(Goal) -> (Operation, Node)) -> Option<(Goal, u64)> {
         loop {
             let Reverse((rank, goal)) = self.queue.pop()?;
             let (operation, node) = about(goal);
             let now = self.rank(goal, operation, node, known, rank.2);
             if now <= rank || self.queue.peek().is_none_or(|Reverse((best, _))| now <= *best) {
-                return Some(goal);
+                return Some((goal, rank.2));
             }
             self.queue.push(Reverse((now, goal)));
         }

@@ -146,8 +146,10 @@ impl History {
         match (self.steps.get(after), self.end) {
             (Some(step), _) => Next::Operation(step.operation),
             (None, End::Done) => Next::Nothing,
-            (None, End::Failed(operation) | End::Waits { operation, .. }) => Next::Operation(operation),
-            (None, End::Cut) => Next::Unknown,
+            (None, End::Failed(operation) | End::Waits { operation: Some(operation), .. }) => {
+                Next::Operation(operation)
+            }
+            (None, End::Cut | End::Waits { operation: None, .. }) => Next::Unknown,
         }
     }
 }

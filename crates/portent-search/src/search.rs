@@ -10,14 +10,23 @@ use crate::histories::{Histories, Node};
 use crate::rivals;
 use crate::shelf::Shelf;
 use crate::spins::Spins;
+use crate::stuck::stuck_cuts;
 use crate::subject::{End, History, Operation, Plan, Run, Seen, SoFar, Subject};
 use crate::written::Written;
 use portent_order::engine::{Effort, Engine, View};
 use portent_order::{At, Divergence, Model, Outcome, Schedule, Unknown, Verdict, Writer};
 use portent_trace::EventId;
-use std::collections::BTreeSet;
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::time::Instant;
+
+/// Conflicts for questions whose answers are welcome and not needed.
+const MOST_CONFLICTS: u64 = 2_000;
+/// Combinations of places at which threads can wait that are looked at as soon as a run is there.
+const MOST_COMBINATIONS: usize = 2_000;
+/// Questions that making a cut larger may take.
+const MOST_ENLARGING: usize = 48;
 
 /// How far to search.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +43,10 @@ pub struct Options {
     pub seed: u64,
     /// Whether the first run is made twice, to see whether it does the same: not every program is asked for a second run.
     pub first_twice: bool,
+    /// Whether every second run begins with as much as possible of the run that it leaves, and not with as little as possible.
+    pub varied: bool,
+    /// States in which nobody can go on that are run as soon as a run shows that they can be reached, at most.
+    pub confirmed: usize,
 }
 
 impl Default for Options {
@@ -45,6 +58,8 @@ impl Default for Options {
             effort: Effort::default().conflicts,
             seed: 1,
             first_twice: false,
+            varied: true,
+            confirmed: 0,
         }
     }
 }
@@ -66,6 +81,8 @@ pub enum Incomplete {
     Undecided(&'static str),
     /// The value that some operation read or wrote is not known.
     UnknownValues,
+    /// A read in several parts could see something else.
+    Parts,
     /// The engine keeps something as it was observed.
     Inexact(String),
 }
@@ -102,6 +119,20 @@ pub struct Visit<'a, 'v, 't> {
     pub spins: &'a Spins,
     /// An engine for its trace, in `values`.
     pub engine: &'a mut Engine<'v, 't>,
+    paths: &'a [Vec<Node>],
+    confirmed: &'a FxHashSet<Vec<Node>>,
+}
+
+impl Visit<'_, '_, '_> {
+    /// Whether a cut of the run, given as a number of operations for each thread, is one in which nobody can go on and which was run to.
+    pub fn is_confirmed(&self, cut: &[usize]) -> bool {
+        self.confirmed.contains(&nodes(self.paths, cut))
+    }
+}
+
+/// The local histories of a cut.
+fn nodes(paths: &[Vec<Node>], cut: &[usize]) -> Vec<Node> {
+    paths.iter().zip(cut).filter_map(|(path, &at)| path.get(at).copied()).collect()
 }
 
 /// Searches until every behaviour was seen, the options end it, or `watch`, which is told of every new behaviour, does; and tells it of
@@ -140,6 +171,8 @@ pub fn resume<S: Subject>(
         known: Histories::default(),
         goals: Goals::default(),
         spins: Spins::default(),
+        predicted: VecDeque::new(),
+        stuck: FxHashSet::default(),
         dropped: 0,
         explored: Explored::default(),
     };
@@ -164,6 +197,9 @@ struct Search<'o, 'v, 't> {
     known: Histories,
     goals: Goals,
     spins: Spins,
+    /// Ways to states in which nobody can go on, and all such states that are known.
+    predicted: VecDeque<Plan>,
+    stuck: FxHashSet<Vec<Node>>,
     /// Goals that there was no room for.
     dropped: usize,
     explored: Explored,
@@ -190,9 +226,23 @@ impl Search<'_, '_, '_> {
             flow = self.make_again(subject, plan, watch)?;
         }
         while flow.is_continue() {
-            let Some(goal) = self.next_goal() else { break };
+            if !self.predicted.is_empty() && self.is_over(subject) {
+                break;
+            }
+            // What fails comes first.
+            if let Some(plan) = self.predicted.pop_front() {
+                let run = subject.run(&plan)?;
+                self.explored.runs += 1;
+                if run.too_long || !run.followed {
+                    self.explored.incomplete.insert(Incomplete::NotFollowed);
+                } else {
+                    flow = self.visit(run, watch);
+                }
+                continue;
+            }
+            let Some((goal, age)) = self.next_goal() else { break };
             if self.is_over(subject) {
-                self.push(goal);
+                self.push_again(goal, age);
                 break;
             }
             let Some(schedule) = self.ask(goal) else { continue };
@@ -211,15 +261,16 @@ impl Search<'_, '_, '_> {
             }
             // A run that did not do what was planned must not be asked for again: it would never end.
             if shown && self.visited.len() > known && self.has_the_cut(goal.run, known, &plan) {
-                self.push(goal);
+                self.push_again(goal, age);
             } else {
                 self.explored.incomplete.insert(Incomplete::NotFollowed);
             }
         }
         self.end(flow.is_break());
-        for Visited { run, made, engine, .. } in &mut self.visited {
+        for Visited { run, made, engine, paths } in &mut self.visited {
+            let (made, spins, confirmed) = (*made, &self.spins, &self.stuck);
             // There is nothing left to stop.
-            let _ = watch(Visit { made: *made, is_over: true, run, spins: &self.spins, engine });
+            let _ = watch(Visit { made, is_over: true, run, spins, engine, paths, confirmed });
         }
         Ok(())
     }
@@ -252,7 +303,7 @@ impl Search<'_, '_, '_> {
     /// Says what is left.
     fn end(&mut self, stopped: bool) {
         let left = self.goals.len() + self.dropped;
-        if left > 0 || stopped {
+        if left > 0 || stopped || !self.predicted.is_empty() {
             self.explored.incomplete.insert(Incomplete::Budget(left));
         }
     }
@@ -261,8 +312,7 @@ impl Search<'_, '_, '_> {
     fn repeat_first<S: Subject>(&mut self, subject: &mut S) -> Result<(), S::Error> {
         let Some(first) = self.visited.first().map(|first| first.run) else { return Ok(()) };
         let schedule: Schedule = first.trace.events().map(|event| event.thread).collect();
-        let turns = first.turns(&schedule);
-        let run = subject.run(&Plan { like: Some(0), schedule, turns, seed: self.options.seed })?;
+        let run = subject.run(&first.plan(0, schedule, self.options.seed))?;
         self.explored.runs += 1;
         let why = match self.known.is_known(&run) {
             Ok(true) if run.followed => return Ok(()),
@@ -314,13 +364,34 @@ impl Search<'_, '_, '_> {
         let steps = run.threads.iter().flatten().flat_map(|history| &history.steps);
         self.goals.note(steps.map(|step| (step.operation, step.seen)));
         self.pose(number);
-        watch(Visit { made, is_over: false, run, spins: &self.spins, engine: &mut self.visited[number].engine })
+        self.predict(number);
+        let Visited { engine, paths, .. } = &mut self.visited[number];
+        watch(Visit { made, is_over: false, run, spins: &self.spins, engine, paths, confirmed: &self.stuck })
+    }
+
+    /// Looks for states in which nobody can go on, and that are new.
+    fn predict(&mut self, number: usize) {
+        let left = self.options.confirmed.saturating_sub(self.stuck.len());
+        let effort = Effort { conflicts: self.options.effort.min(MOST_CONFLICTS), ..self.effort() };
+        let Visited { run, made, paths, engine } = &mut self.visited[number];
+        if left == 0 {
+            return;
+        }
+        let cuts = stuck_cuts(run, &self.spins, engine, MOST_COMBINATIONS, effort).unwrap_or_default();
+        // Whether threads spin for ever is looked at when all loops are known.
+        for (cut, found) in cuts.into_iter().filter(|(_, found)| !found.spins).take(left) {
+            let ends = (0..paths.len()).all(|thread| cut[thread] + 1 == paths[thread].len());
+            let Some(schedule) = found.schedules.into_iter().next() else { continue };
+            if self.stuck.insert(nodes(paths, &cut)) && !ends {
+                self.predicted.push_back(run.plan(*made, schedule, self.options.seed));
+            }
+        }
     }
 
     /// Poses every goal of a run.
     fn pose(&mut self, number: usize) {
         let run = self.visited[number].run;
-        let written = Written::of(&run.trace);
+        let written = Written::of(&run.trace, &run.in_parts);
         let effort = self.effort();
         let engine = &mut self.visited[number].engine;
         let mut sees = |&(read, writer): &(EventId, Writer)| {
@@ -329,6 +400,9 @@ impl Search<'_, '_, '_> {
         };
         if written.unknown.iter().any(&mut sees) {
             self.explored.incomplete.insert(Incomplete::UnknownValues);
+        }
+        if written.in_parts.iter().any(&mut sees) {
+            self.explored.incomplete.insert(Incomplete::Parts);
         }
         for (thread, history) in run.threads.iter().enumerate() {
             let Some(history) = history else { continue };
@@ -364,7 +438,12 @@ impl Search<'_, '_, '_> {
         self.goals.push(goal, operation, node, &self.known);
     }
 
-    fn next_goal(&mut self) -> Option<Goal> {
+    fn push_again(&mut self, goal: Goal, age: u64) {
+        let (operation, node) = about(&self.visited, goal);
+        self.goals.push_again(goal, age, operation, node, &self.known);
+    }
+
+    fn next_goal(&mut self) -> Option<(Goal, u64)> {
         let visited = &self.visited;
         self.goals.pop(&self.known, |goal| about(visited, goal))
     }
@@ -410,6 +489,10 @@ impl Search<'_, '_, '_> {
         let effort = self.effort();
         self.explored.questions += 1;
         match self.visited[goal.run].engine.diverges(&question, effort) {
+            // Small cuts and large ones find different things; which is better is not known beforehand.
+            Verdict::Feasible(schedule) if self.options.varied && self.explored.runs.is_multiple_of(2) => {
+                Some(self.enlarged(goal, question, schedule))
+            }
             Verdict::Feasible(schedule) => Some(schedule),
             Verdict::Infeasible => None,
             Verdict::Unknown(Unknown::Deadline) => {
@@ -423,16 +506,43 @@ impl Search<'_, '_, '_> {
         }
     }
 
+    /// A way to the same outcome, behind as much of the run as possible: as much of one thread, then of the next, and so on.
+    fn enlarged(&mut self, goal: Goal, mut question: Divergence, mut schedule: Schedule) -> Schedule {
+        let effort = Effort { conflicts: self.options.effort.min(MOST_CONFLICTS), ..self.effort() };
+        let Visited { run, engine, .. } = &mut self.visited[goal.run];
+        let threads = run.threads.len();
+        let mut questions = MOST_ENLARGING;
+        // It begins with another thread each time.
+        for thread in (0..threads).map(|nth| (nth + self.explored.runs / 2) % threads).filter(|&u| u != goal.thread) {
+            let Some(history) = &run.threads[thread] else { continue };
+            let mut most = history.steps.len();
+            let mut least = run.turns(&schedule).iter().filter(|&&turn| turn == thread).count();
+            // All of it, mostly; else half of it, and so on.
+            let mut wanted = most;
+            while least < most && questions > 0 {
+                questions -= 1;
+                self.explored.questions += 1;
+                question.contain_one_of.push(vec![history.steps[wanted - 1].event]);
+                match engine.diverges(&question, effort) {
+                    Verdict::Feasible(found) => (schedule, least) = (found, wanted),
+                    Verdict::Infeasible | Verdict::Unknown(_) => {
+                        question.contain_one_of.pop();
+                        most = wanted - 1;
+                    }
+                }
+                wanted = least + (most - least).div_ceil(2);
+            }
+        }
+        schedule
+    }
+
     /// The plan that leads to a goal.
     fn plan(&self, goal: Goal, schedule: Schedule) -> Plan {
-        let mut turns = self.visited[goal.run].run.turns(&schedule);
-        turns.push(goal.thread);
-        Plan {
-            like: Some(self.visited[goal.run].made),
-            schedule,
-            turns,
-            seed: self.options.seed.wrapping_add(self.explored.runs as u64),
-        }
+        let Visited { run, made, .. } = self.visited[goal.run];
+        let mut plan = run.plan(made, schedule, self.options.seed.wrapping_add(self.explored.runs as u64));
+        plan.turns.push(goal.thread);
+        plan.seen.push(goal.seen);
+        plan
     }
 }
 
@@ -456,7 +566,8 @@ impl History {
     pub(crate) fn operation(&self, at: usize) -> Option<Operation> {
         match (self.steps.get(at), self.end) {
             (Some(step), _) => Some(step.operation),
-            (None, End::Failed(operation) | End::Waits { operation, .. }) => Some(operation),
+            (None, End::Failed(operation)) => Some(operation),
+            (None, End::Waits { operation, .. }) => operation,
             (None, End::Done | End::Cut) => None,
         }
     }

@@ -1,14 +1,15 @@
 //! States of a run's reorderings in which nothing can go on, though not every thread is done: deadlocks of every kind.
 //!
-//! Whether threads wait for each other follows from where they are: which locks each holds there, which tokens it has sent. So
-//! all combinations of places at which threads can wait are gone through, and the engine is asked only about those in which
-//! everybody waits. That is exact, and meant for small runs.
+//! Whether threads wait for each other follows from where they are: which locks each holds there, which tokens it has sent, what
+//! semaphores count. Only whether who sleeps on a condition has been woken follows from the order, and the engine is asked for that. So all
+//! combinations of places at which threads can wait are gone through, and the engine is asked about those in which everybody
+//! waits. That is exact, and meant for small runs.
 
 use crate::spins::Spins;
 use crate::subject::{End, History, Observes, Operation, Run, Seen, Step};
 use portent_order::engine::{Effort, Engine};
 use portent_order::{At, Divergence, Outcome, Schedule, Verdict};
-use portent_trace::{EventId, LockId, Mode, Op, ThreadId, VarId};
+use portent_trace::{Event, EventId, LockId, Mode, Op, SemId, ThreadId, VarId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A place at which a thread can stay for ever.
@@ -31,6 +32,9 @@ enum Waits {
     Lock(LockId, Mode),
     /// The event is a receive.
     Token,
+    Semaphore(SemId),
+    /// To be woken.
+    Notify,
     /// In a loop that only looks, as long as this is what it sees, if that is known.
     Spin(Option<Seen>),
     /// For something that no reordering gives.
@@ -106,6 +110,8 @@ fn points(run: &Run, spins: &Spins, thread: ThreadId) -> Vec<Point> {
         let waits = match event.op {
             Op::Acquire(lock, mode) if !tries.contains(&event.id) => Some(Waits::Lock(lock, mode)),
             Op::Receive(_) => Some(Waits::Token),
+            Op::Wait(semaphore) if !tries.contains(&event.id) => Some(Waits::Semaphore(semaphore)),
+            Op::Wake(_) if !tries.contains(&event.id) => Some(Waits::Notify),
             _ => None,
         };
         let spins = done.contains(&event.id).then(|| spins_at(run, history, spins, steps)).flatten();
@@ -125,6 +131,10 @@ fn points(run: &Run, spins: &Spins, thread: ThreadId) -> Vec<Point> {
         Some(End::Waits { observes: Observes::Nothing, op: Some(Op::Acquire(lock, mode)), .. }) => {
             Waits::Lock(lock, mode)
         }
+        Some(End::Waits { observes: Observes::Nothing, op: Some(Op::Wait(semaphore)), .. }) => {
+            Waits::Semaphore(semaphore)
+        }
+        Some(End::Waits { observes: Observes::Nothing, op: Some(Op::Wake(_)), .. }) => Waits::Notify,
         Some(End::Waits { observes: Observes::Value(_) | Observes::Try, .. }) => spinning,
         Some(End::Waits { .. } | End::Cut) => Waits::ForEver,
     };
@@ -139,7 +149,15 @@ fn leave_out_hopeless(run: &Run, points: &mut [Vec<Point>]) {
         let hopeless = |(thread, at): &(usize, usize)| {
             let others = |other: usize| points[other].iter().filter(move |_| other != *thread);
             match points[*thread][*at].waits {
-                Waits::No | Waits::ForEver | Waits::Spin(_) => false,
+                Waits::No | Waits::ForEver | Waits::Spin(_) | Waits::Notify => false,
+                Waits::Semaphore(semaphore) => {
+                    let least = |other: usize| {
+                        let all = if other == *thread { &points[other][*at..=*at] } else { &points[other][..] };
+                        let all = all.iter().map(|point| moves(run, ThreadId::new(other), point, semaphore));
+                        all.min().unwrap_or(0)
+                    };
+                    initial(run, semaphore) + (0..points.len()).map(least).sum::<i64>() > 0
+                }
                 Waits::Lock(lock, mode) => !(0..points.len()).flat_map(others).any(|point| point.keeps(lock, mode)),
                 Waits::Token => {
                     let event = points[*thread][*at].event;
@@ -190,7 +208,12 @@ fn spins_at(run: &Run, history: Option<&History>, spins: &Spins, steps: usize) -
 /// Whether everybody waits, and somebody for something.
 fn is_stuck(run: &Run, state: &[&Point]) -> bool {
     let waits = |(thread, point): (usize, &&Point)| match point.waits {
-        Waits::No | Waits::ForEver | Waits::Spin(_) => true,
+        Waits::No | Waits::ForEver | Waits::Spin(_) | Waits::Notify => true,
+        Waits::Semaphore(semaphore) => {
+            let moved =
+                state.iter().enumerate().map(|(other, point)| moves(run, ThreadId::new(other), point, semaphore));
+            initial(run, semaphore) + moved.sum::<i64>() == 0
+        }
         Waits::Lock(lock, mode) => {
             state.iter().enumerate().any(|(other, point)| other != thread && point.keeps(lock, mode))
         }
@@ -201,6 +224,22 @@ fn is_stuck(run: &Run, state: &[&Point]) -> bool {
         }
     };
     state.iter().any(|point| point.waits != Waits::No) && state.iter().enumerate().all(waits) && agree(run, state)
+}
+
+/// What a semaphore counts at first.
+fn initial(run: &Run, semaphore: SemId) -> i64 {
+    i64::try_from(run.trace.initial_count(semaphore)).unwrap_or(i64::MAX / 2)
+}
+
+/// By how much a thread has moved a semaphore where it stays.
+fn moves(run: &Run, thread: ThreadId, point: &Point, semaphore: SemId) -> i64 {
+    let is_done = |event: &Event| event.thread == thread && point.is_behind(event.id);
+    let move_of = |event: Event| match event.op {
+        Op::Post(other) if other == semaphore => 1,
+        Op::Wait(other) if other == semaphore => -1,
+        _ => 0,
+    };
+    run.trace.events().filter(is_done).map(move_of).sum()
 }
 
 /// Whether those who spin can see what they see at the same time: every variable holds one value, and what some thread wrote last.
@@ -235,6 +274,9 @@ fn reaches(run: &Run, engine: &mut Engine<'_, '_>, state: &[&Point], effort: Eff
     let spinning: Vec<usize> = (0..state.len()).filter(spins).collect();
     let spins = !spinning.is_empty();
     let asked = if spins { spinning } else { vec![state.len().checked_sub(1)?] };
+    let sleeps = |(_, point): &(usize, &&Point)| point.waits == Waits::Notify;
+    let asleep: Vec<ThreadId> =
+        state.iter().enumerate().filter(sleeps).map(|(thread, _)| ThreadId::new(thread)).collect();
     let mut schedules = Vec::new();
     for thread in asked {
         let outcome = match state[thread].waits {
@@ -244,7 +286,8 @@ fn reaches(run: &Run, engine: &mut Engine<'_, '_>, state: &[&Point], effort: Eff
         };
         let mut meanwhile = all.clone();
         let first = meanwhile.swap_remove(thread);
-        match engine.diverges(&Divergence { meanwhile, ..Divergence::new(first, outcome) }, effort) {
+        let question = Divergence { meanwhile, asleep: asleep.clone(), ..Divergence::new(first, outcome) };
+        match engine.diverges(&question, effort) {
             Verdict::Feasible(schedule) => schedules.push(schedule),
             Verdict::Infeasible => return Some(Stuck { schedules: Vec::new(), spins }),
             Verdict::Unknown(_) => return None,

@@ -51,6 +51,9 @@ pub struct Plan {
     /// The same in whole operations: the numbers of threads, each of which executes its next operation. The last one is the
     /// operation that is to have another outcome, and is not in `schedule`.
     pub turns: Vec<usize>,
+    /// What each of these operations is to learn: of a wait with a time limit it may be a choice whether it was woken. Empty where nobody
+    /// knows.
+    pub seen: Vec<Seen>,
     /// What chance starts from after that.
     pub seed: u64,
 }
@@ -75,9 +78,9 @@ pub enum Seen {
     Nothing,
     /// This value.
     Value(i64),
-    /// That a lock was free, and is taken.
+    /// That what it tried happened: a lock was free, and is taken; a semaphore was not at zero; it was woken in time.
     Taken,
-    /// That a lock was held by another thread.
+    /// That it could not: another thread held the lock, the semaphore was at zero, nobody woke it in time.
     Busy,
 }
 
@@ -88,7 +91,7 @@ pub enum Observes {
     Nothing,
     /// A value; whether it then writes.
     Value(Writes),
-    /// Whether a lock is free.
+    /// Whether what it tries, or waits for with a time limit, happens: it takes a lock, takes one from a semaphore, is woken.
     Try,
 }
 
@@ -138,8 +141,8 @@ pub enum End {
     Failed(Operation),
     /// It stands before an operation that cannot happen.
     Waits {
-        /// The operation.
-        operation: Operation,
+        /// The operation; `None` where only `op` is known of it.
+        operation: Option<Operation>,
         /// What it observes.
         observes: Observes,
         /// What it would be in the trace; `None` if nothing that the trace has could let it go on (a join of a thread that has
@@ -164,16 +167,32 @@ pub struct Run {
     /// Iterations of loops that change nothing and leave their thread as it was, wherever one begins with them. Where threads waited
     /// in them, they went round once, or as often as was planned.
     pub spins: Vec<Vec<(Operation, Seen)>>,
+    /// Events of reads in several parts, of which no other outcome is looked for: if one of them could have one, nothing is proven.
+    pub in_parts: Vec<EventId>,
     /// Why what else could happen is not known exactly: operations of the run that the engine keeps as they were observed.
     pub inexact: Vec<String>,
 }
 
 impl Run {
+    /// The plan that leads along a schedule of this run, which was made as this one of all.
+    pub fn plan(&self, made: usize, schedule: Schedule, seed: u64) -> Plan {
+        let turns = self.turns(&schedule);
+        let mut done = vec![0; self.threads.len()];
+        let mut seen = |&thread: &usize| {
+            let at = done[thread];
+            done[thread] += 1;
+            Some(self.threads[thread].as_ref()?.steps.get(at)?.seen)
+        };
+        let seen = turns.iter().filter_map(&mut seen).collect();
+        Plan { like: Some(made), schedule, turns, seen, seed }
+    }
+
     /// A schedule of its trace in whole operations: the numbers of threads, each of which executes its next operation.
     pub fn turns(&self, schedule: &Schedule) -> Vec<usize> {
         let mut number: FxHashMap<EventId, usize> = FxHashMap::default();
         for (thread, history) in self.threads.iter().enumerate() {
-            number.extend(history.iter().flat_map(|history| &history.steps).map(|step| (step.event, thread)));
+            let steps = history.iter().flat_map(|history| &history.steps);
+            number.extend(steps.map(|step| (self.begins(step.event), thread)));
         }
         let mut program: Vec<Vec<EventId>> = vec![Vec::new(); self.trace.threads()];
         for event in self.trace.events() {
@@ -186,5 +205,16 @@ impl Run {
             position[thread] += 1;
         }
         turns
+    }
+
+    /// The first event of an operation: an access in several parts is executed as a whole where its first part is.
+    fn begins(&self, event: EventId) -> EventId {
+        let is_access = |event: EventId| self.trace.op(event).variable().is_some();
+        if !is_access(event) {
+            return event;
+        }
+        let mut parts = self.trace.lowered(self.trace.input_index(event)).map(EventId::new);
+        let own = |&part: &EventId| is_access(part) && self.trace.thread(part) == self.trace.thread(event);
+        parts.find(own).unwrap_or(event)
     }
 }

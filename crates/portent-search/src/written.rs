@@ -3,6 +3,7 @@
 use crate::subject::{Observes, Seen};
 use portent_order::Writer;
 use portent_trace::{EventId, Op, ThreadId, Trace};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
 /// The values that the variables of a trace have.
@@ -12,6 +13,8 @@ pub(crate) struct Written {
     /// Reads and writes (or what was there before) that need a look: if the read can see the write, nobody knows what it sees, or
     /// whether that is what it saw.
     pub unknown: Vec<(EventId, Writer)>,
+    /// Reads in several parts, and writes (or what was there before) that left something else than what they saw.
+    pub in_parts: Vec<(EventId, Writer)>,
 }
 
 /// What is known of a variable.
@@ -27,7 +30,8 @@ struct Variable {
 }
 
 impl Written {
-    pub(crate) fn of(trace: &Trace) -> Self {
+    pub(crate) fn of(trace: &Trace, in_parts: &[EventId]) -> Self {
+        let in_parts: FxHashSet<EventId> = in_parts.iter().copied().collect();
         let mut variables: Vec<Variable> = vec![Variable::default(); trace.variables()];
         for event in trace.events() {
             let Some(x) = event.op.variable() else { continue };
@@ -48,7 +52,7 @@ impl Written {
                 variable.writers.push((Writer::Event(event.id), event.value));
             }
         }
-        let (mut values, mut unknown) = (Vec::new(), Vec::new());
+        let (mut values, mut unknown, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         for variable in &mut variables {
             if !variable.is_shared || variable.reads.is_empty() {
                 values.push(BTreeSet::new());
@@ -62,13 +66,18 @@ impl Written {
                 // What an update recorded is what it wrote.
                 let expected = if updates { variable.writers[saw].1 } else { recorded };
                 let others = variable.writers.iter().enumerate().filter(|&(at, _)| at != saw);
+                if in_parts.contains(&read) {
+                    let differ = others.filter(|(_, (_, value))| expected.is_none() || *value != expected);
+                    parts.extend(differ.map(|(_, (writer, _))| (read, *writer)));
+                    continue;
+                }
                 let doubtful = others.filter(|(_, (writer, value))| {
                     (expected.is_none() || value.is_none()) && *writer != Writer::Event(read)
                 });
                 unknown.extend(doubtful.map(|(_, (writer, _))| (read, *writer)));
             }
         }
-        Written { values, unknown }
+        Written { values, unknown, in_parts: parts }
     }
 
     /// The outcomes that an operation could have beside the one that it had.

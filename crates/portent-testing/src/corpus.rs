@@ -144,6 +144,7 @@ pub fn kind_key(kind: Kind) -> &'static str {
         Kind::Deadlock => "deadlock",
         Kind::LostWakeup => "lost_wakeup",
         Kind::LostUpdate => "lost_update",
+        Kind::Stuck => "stuck",
     }
 }
 
@@ -158,6 +159,7 @@ pub fn tuple(trace: &Trace, goal: &Goal) -> Tuple {
         Goal::Atomicity { first, remote, second } => vec![input(*first), input(*remote), input(*second)],
         Goal::LostUpdate { first, read, remote, second } => [first, read, remote, second].map(|e| input(*e)).into(),
         Goal::Deadlock { waiting } => waiting.iter().map(|&e| input(e)).collect(),
+        Goal::Stuck { waiting } => vec![input(*waiting)],
         Goal::LostWakeup { pairing } => {
             let pairing = trace.pairings()[pairing.index()];
             vec![input(pairing.notify), input(pairing.wake)]

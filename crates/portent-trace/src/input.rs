@@ -168,6 +168,10 @@ simple_ops! {
     TryAcquire = 42, Lock, "try";
     /// `trys(l)`: the same, shared.
     TryAcquireShared = 43, Lock, "trys";
+    /// `semt(s)`: passes a semaphore without waiting for it for ever: a try, or a wait with a time limit, that succeeded.
+    SemaphoreTry = 44, Semaphore, "semt";
+    /// `wakt(c)`: wakes by a notify from a wait with a time limit, which `tmo` would have ended.
+    WakeInTime = 45, Condition, "wakt";
     /// `facq`: an acquire fence, which strengthens the thread's earlier atomic reads.
     FenceAcquire = 47, None, "facq";
     /// `frel`: a release fence, which strengthens its later atomic writes.
@@ -246,6 +250,13 @@ pub struct InputBatch {
 
 /// The token that threads send, and nobody receives, when they come back from a call of the system in which they may have waited.
 pub const SYSTEM_CALLS: &str = "system calls";
+/// The same for calls that give a thread nothing which depends on others: sleeps, writes to files and to standard output.
+pub const TELLING_CALLS: &str = "system calls without an answer";
+
+/// Whether a token is one of these.
+pub fn is_system_call(token: &str) -> bool {
+    matches!(token, SYSTEM_CALLS | TELLING_CALLS)
+}
 
 /// Operations below this code are reads that do not write.
 pub(crate) const READ_CODES: u32 = 8;

@@ -43,7 +43,9 @@ mod trace;
 pub use error::{Malformed, Position, Problem, TraceError};
 pub use event::{Ending, Event, FenceOrder, Meaning, Mode, Op, Reach, ReadOrder, UpdateOrder, WriteOrder};
 pub use ids::{BlockId, CondId, EventId, Id, LocId, LockId, PairingId, SemId, StackId, ThreadId, TokenId, VarId};
-pub use input::{BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress, SYSTEM_CALLS};
+pub use input::{
+    BatchPlace, InputBatch, InputEvent, InputOp, InputSource, Progress, SYSTEM_CALLS, TELLING_CALLS, is_system_call,
+};
 pub use list::EventList;
 pub use lower::{FunctionBlocks, HeldLock, Layout, Lowered, Lowering};
 pub use names::{ByteRange, Location, NameTable, Names, ObjectClass};

@@ -249,6 +249,12 @@ pub struct Names {
 }
 
 impl Names {
+    /// The names of places in the code only: functions, locations and call stacks, with the same numbers.
+    pub fn places(&self) -> Names {
+        let mut names = Names { locations: self.locations.clone(), stacks: self.stacks.clone(), ..Names::default() };
+        names.tables[ObjectClass::Function as usize - 1] = self.table(ObjectClass::Function).clone();
+        names
+    }
     /// The table of one class.
     ///
     /// # Panics

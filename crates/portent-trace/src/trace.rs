@@ -16,6 +16,7 @@ use crate::stacks::StackColumn;
 use crate::symbolic::Symbols;
 use crate::symbolic::side::resolve;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// A wait that a notify ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,6 +293,8 @@ pub struct Trace {
     stacks: StackColumn,
     /// Whether functions that are blocks were chosen to be.
     functions_are_declared: bool,
+    /// What threads wait for where the trace ends.
+    pending: BTreeMap<ThreadId, Op>,
 }
 
 impl Trace {
@@ -344,6 +347,7 @@ impl Trace {
         // Events keep the numbers of their input events, and those that are added have none.
         trace.stacks.clone_from(&self.stacks);
         trace.functions_are_declared = self.functions_are_declared;
+        trace.pending.clone_from(&self.pending);
         trace
     }
 
@@ -379,6 +383,14 @@ impl Trace {
         batch.counts.sort_unstable();
         let mut by_notify: Vec<PairingId> = (0..batch.pairings.len()).map(PairingId::new).collect();
         by_notify.sort_by_key(|p| (batch.pairings[p.index()].notify, *p));
+        let mut pending = BTreeMap::new();
+        for event in (0..batch.len()).map(|i| batch.get(i)) {
+            match event.op {
+                Op::Sleep(condition) => drop(pending.insert(event.thread, Op::Wake(condition))),
+                Op::Wake(_) => drop(pending.remove(&event.thread)),
+                _ => {}
+            }
+        }
         Trace {
             batch,
             names,
@@ -391,7 +403,18 @@ impl Trace {
             symbols: None,
             stacks: StackColumn::default(),
             functions_are_declared: false,
+            pending,
         }
+    }
+
+    /// The same trace, where it is known what some threads waited for when it ended, for ever.
+    pub fn with_pending(mut self, pending: impl IntoIterator<Item = (ThreadId, Op)>) -> Trace {
+        self.pending.extend(pending);
+        self
+    }
+    /// What a thread waits for where the trace ends: to be woken, if it sleeps there, and else what is known of it. `None` if it is through.
+    pub fn pending(&self, thread: ThreadId) -> Option<Op> {
+        self.pending.get(&thread).copied()
     }
 
     /// What an event ends, if it does: nobody may use it afterwards.
@@ -499,6 +522,10 @@ impl Trace {
     /// The name of a variable; a part of a wider access says which bytes it is.
     pub fn variable_name(&self, variable: VarId) -> Cow<'_, str> {
         self.layout.part_name(&self.names, variable)
+    }
+    /// The name of the whole block that a variable lies in, if it was allocated; else its own.
+    pub fn whole_name(&self, variable: VarId) -> Cow<'_, str> {
+        self.names.called_whole(ObjectClass::Variable, self.layout.variable_of(variable))
     }
     /// What the variable is, or is a part of.
     pub fn variable_object(&self, variable: VarId) -> ObjectName<'_> {

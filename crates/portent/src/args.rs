@@ -382,6 +382,9 @@ pub(crate) struct CheckArgs {
     /// What chance starts from: the same seed gives the same runs.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// With --strategy pct: how many orders between operations a bug may need.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = depth)]
+    pub(crate) pct_depth: std::num::NonZeroU8,
     /// How often to record the program: first as `record` does, then under random schedules.
     #[arg(long, value_name = "N", default_value_t = defaults::RECORDINGS)]
     pub(crate) recordings: std::num::NonZeroU32,
@@ -428,6 +431,12 @@ pub(crate) struct RecordArgs {
     /// For the policies that choose at random: the same seed gives the same run.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// With --sched pct: how many orders between operations a bug may need. One less are the points at which priorities change.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = depth)]
+    pub(crate) pct_depth: std::num::NonZeroU8,
+    /// With --sched pct: how many events all threads execute, at most. The points are spread over so many.
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub(crate) pct_steps: std::num::NonZeroU64,
     /// The program and its arguments.
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub(crate) program: Vec<OsString>,
@@ -461,6 +470,14 @@ pub(crate) struct ReplayArgs {
     pub(crate) program: Vec<OsString>,
 }
 
+/// How deep a bug may be: priorities change at one point less, and the runtime has room for so many.
+fn depth(text: &str) -> Result<std::num::NonZeroU8, String> {
+    text.parse()
+        .ok()
+        .filter(|depth: &std::num::NonZeroU8| depth.get() <= 64)
+        .ok_or("expected a number from 1 to 64".into())
+}
+
 /// A debugger, as `--debugger` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DebuggerName {
@@ -481,7 +498,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 pub(crate) enum StrategyName {
     /// What was predicted, then behaviours that no run has shown
     Explore,
-    /// Random priorities that change at a few random points, in every run
+    /// Random priorities that change at a few random points of the run, in every run (Burckhardt et al.)
     Pct,
     /// A random choice at every synchronisation event, in every run
     Random,
@@ -489,11 +506,13 @@ pub(crate) enum StrategyName {
 
 impl StrategyName {
     /// The strategy.
-    pub(crate) fn strategy(self) -> portent_explore::Strategy {
-        use portent_explore::{Policy, Strategy};
+    pub(crate) fn strategy(self, pct_depth: std::num::NonZeroU8) -> portent_explore::Strategy {
+        use portent_explore::{Pct, Policy, Strategy};
         match self {
             StrategyName::Explore => Strategy::Explore,
-            StrategyName::Pct => Strategy::ByChance(Policy::Pct),
+            StrategyName::Pct => {
+                Strategy::ByChance(Policy::Pct(Pct { depth: pct_depth.get().into(), ..Pct::default() }))
+            }
             StrategyName::Random => Strategy::ByChance(Policy::Random),
         }
     }
@@ -515,7 +534,7 @@ pub(crate) enum PolicyName {
     Rr,
     /// A random choice at every synchronisation event
     Random,
-    /// Random priorities that change at a few random points
+    /// Random priorities that change at a few random points of the run (Burckhardt et al.)
     Pct,
     /// Random priorities that count whenever somebody has to wait
     Priority,

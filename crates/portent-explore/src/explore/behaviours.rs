@@ -5,21 +5,20 @@
 //! two runs though it should be (an address that depends on who came first at the allocator). Threads are known by who started
 //! them, and as the how many-th.
 
-use super::{Behaviours, Event, Explorer, Extent, Options, Phase, SavedSearch, Subject, spinning};
+use super::operations::{Shown, of_class, place, rounds_differ, shown, stands};
+use super::{Behaviours, Event, Explorer, Extent, Options, Phase, SavedSearch, Subject, counters, once, spinning};
 use crate::error::Error;
 use crate::outcome::{self, SpinKind};
 use crate::program::{Plan, Policy};
 use crate::run::Run;
 use crate::schedule::Schedule;
 use portent_order::engine::Effort;
-use portent_search::{End, History, Incomplete, Observes, Operation, Seen, SoFar, Step, Writes, stuck_cuts};
+use portent_search::{End, History, Incomplete, SoFar, Step, stuck_cuts};
 use portent_trace::{
-    EventId, FunctionBlocks, InputEvent, InputOp, LocId, ObjectClass, Op, ReadOrder, SYSTEM_CALLS, StackColumn,
-    ThreadId, Trace, WriteOrder,
+    FunctionBlocks, InputEvent, InputOp, ObjectClass, SYSTEM_CALLS, StackColumn, TELLING_CALLS, ThreadId, WriteOrder,
 };
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-use std::hash::BuildHasher;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -44,17 +43,21 @@ const WITHOUT_PROOF: usize = 24;
 const SHARE: u32 = 24;
 /// and where there may be one, all but one part of so many: failures are run again afterwards.
 const RESERVE: u32 = 8;
-/// Where so many times as many alternatives are left as there were runs, there are more behaviours than anybody waits for.
-const OUT_OF_REACH: usize = 40;
+/// Where more than so many times as many alternatives are left as there were runs, the search does not come to its end soon.
+const STILL_GROWING: usize = 2;
 /// Where so many times as many are, a quarter of the runs shows that.
 const FAR_OUT_OF_REACH: usize = 200;
+/// After this time, too, a search ends that does not come to its end soon: nobody waits longer for a small program, unless asked to.
+const SOON: Duration = Duration::from_millis(500);
 /// How often a search that goes on is kept.
 const KEPT_EVERY: Duration = Duration::from_secs(10);
 
 impl Explorer<'_> {
-    /// Searches for all behaviours, if the recorded run is small.
+    /// Searches for all behaviours, if the recorded run is small; once.
     pub(super) fn behaviours(&mut self) -> Result<(), Error> {
-        let Some(first) = self.first.clone() else { return Ok(()) };
+        let Some(first) = self.first.clone().filter(|_| !std::mem::replace(&mut self.searched, true)) else {
+            return Ok(());
+        };
         // Where nothing is to be tried, nothing is.
         if self.tries == 0 || self.out_of_time() {
             return Ok(());
@@ -66,11 +69,15 @@ impl Explorer<'_> {
             return Ok(());
         }
         let everything = self.options.extent == Extent::Everything;
+        let sleeps = first.run.events.iter().any(|event| matches!(event.op, InputOp::Sleep | InputOp::SemaphoreWait));
         let options = portent_search::Options {
+            // Where threads spin, what is behind many rounds differs from what is behind few in nothing but that.
+            varied: sleeps,
             deadline: Some(Instant::now() + self.left() - self.left() / RESERVE),
             first_twice: true,
             goals: if everything { usize::MAX } else { MOST_GOALS },
             seed: self.seed(1),
+            confirmed: MOST_STUCK,
             ..portent_search::Options::default()
         };
         let earlier = self.options.resume.as_ref().map(SavedSearch::plans).unwrap_or_default();
@@ -79,14 +86,18 @@ impl Explorer<'_> {
             exact: true,
             longest: most * LONGER,
             share: Instant::now() + self.left() / SHARE,
+            soon: Instant::now() + SOON,
             saved: SavedSearch::default(),
             kept: Instant::now(),
             failed: None,
+            sleeps,
             explorer: self,
             first,
             made: Vec::new(),
             numbers: FxHashMap::default(),
             spins: BTreeSet::new(),
+            counters: counters::Kinds::default(),
+            barriers: false,
         };
         // States in which nobody can go on are no behaviours of their own where a run goes on beyond them: each is run, too.
         let mut stuck = Vec::new();
@@ -96,11 +107,9 @@ impl Explorer<'_> {
                 let effort = Effort { deadline: options.deadline, ..Effort::default() };
                 match stuck_cuts(visit.run, visit.spins, visit.engine, MOST_COMBINATIONS, effort) {
                     Some(cuts) => {
-                        stuck.extend(cuts.into_iter().filter(|(cut, _)| !ends_at(visit.run, cut)).map(|(_, found)| {
-                            let plan = |schedule| {
-                                let turns = visit.run.turns(&schedule);
-                                portent_search::Plan { like: Some(visit.made), schedule, turns, seed: 0 }
-                            };
+                        let new = |cut: &[usize]| !ends_at(visit.run, cut) && !visit.is_confirmed(cut);
+                        stuck.extend(cuts.into_iter().filter(|(cut, _)| new(cut)).map(|(_, found)| {
+                            let plan = |schedule| visit.run.plan(visit.made, schedule, 0);
                             (found.spins, found.schedules.into_iter().map(plan).collect::<Vec<_>>())
                         }));
                     }
@@ -134,7 +143,7 @@ impl Explorer<'_> {
                     .insert(Incomplete::Inexact("whether threads can spin for ever is not decided".into()));
             }
         }
-        let spins = std::mem::take(&mut subject.spins);
+        let (spins, barriers) = (std::mem::take(&mut subject.spins), subject.barriers);
         let left = |why: &Incomplete| match why {
             Incomplete::Budget(left) => *left as u64,
             _ => 0,
@@ -142,6 +151,7 @@ impl Explorer<'_> {
         self.exploration.behaviours = Some(Behaviours {
             seen: explored.behaviours as u64,
             spins,
+            barriers,
             left: explored.incomplete.iter().map(left).max().unwrap_or(0),
             unproven: explored.incomplete.iter().map(sentence).collect(),
         });
@@ -171,6 +181,7 @@ fn sentence(why: &Incomplete) -> String {
         Incomplete::UnknownValues => {
             "what a variable holds at first, or what was read or written, is not always known".into()
         }
+        Incomplete::Parts => "accesses of different sizes overlap".into(),
         Incomplete::Inexact(why) => why.clone(),
     }
 }
@@ -184,6 +195,12 @@ struct Recorded<'e, 'a> {
     numbers: FxHashMap<(usize, u32), usize>,
     /// Where threads waited in loops that only look.
     spins: BTreeSet<String>,
+    /// Whether threads of the first run sleep until somebody wakes them.
+    sleeps: bool,
+    /// Variables that are counted and that nobody looks at, as the first run says.
+    counters: counters::Kinds,
+    /// Whether threads meet at barriers.
+    barriers: bool,
     /// Runs of an earlier search.
     earlier: usize,
     /// Runs with more events are not searched through.
@@ -192,6 +209,8 @@ struct Recorded<'e, 'a> {
     exact: bool,
     /// When the search has had its share, where it proves nothing.
     share: Instant,
+    /// When it ends where a proof is not near.
+    soon: Instant,
     /// The runs so far, to go on from them later, and when they were last kept.
     saved: SavedSearch,
     kept: Instant,
@@ -256,10 +275,9 @@ impl portent_search::Subject for Recorded<'_, '_> {
         let new = runs.saturating_sub(self.earlier.max(1));
         let few = if self.exact { 1 + self.explorer.options.neighbours * Options::TRIES } else { WITHOUT_PROOF };
         let enough = match self.explorer.options.extent {
-            Extent::Worthwhile | Extent::WithinTime if !provable || failures > 0 => {
-                new >= few || Instant::now() > self.share
-            }
-            Extent::Worthwhile if new >= few || Instant::now() > self.share => left > OUT_OF_REACH * runs,
+            Extent::Worthwhile if !provable || failures > 0 => new >= few || Instant::now() > self.soon,
+            Extent::WithinTime if !provable || failures > 0 => new >= few || Instant::now() > self.share,
+            Extent::Worthwhile if new >= few || Instant::now() > self.soon => left > STILL_GROWING * runs,
             Extent::Worthwhile => new >= few / 4 && left > FAR_OUT_OF_REACH * runs,
             Extent::WithinTime | Extent::Everything => false,
             Extent::Runs(_) => self.explorer.runs_left() == 0,
@@ -305,14 +323,6 @@ impl Made {
     }
 }
 
-/// An operation that a trace shows.
-struct Shown {
-    operation: Operation,
-    observes: Observes,
-    seen: Seen,
-    event: EventId,
-}
-
 impl Recorded<'_, '_> {
     /// Makes a run that was planned.
     fn make(&mut self, plan: &portent_search::Plan) -> Result<Run, Error> {
@@ -322,7 +332,9 @@ impl Recorded<'_, '_> {
 
     fn follow(&mut self, plan: &portent_search::Plan, schedule: &Schedule) -> Result<Run, Error> {
         let run = self.explorer.program.run(&Plan {
-            policy: Policy::Stay,
+            // Who sleeps is woken in the same order again and again where nobody is interrupted. Elsewhere the shortest way on is
+            // as good as any, and where threads spin, chance would make rounds of it that differ for nothing.
+            policy: if self.sleeps { Policy::Random } else { Policy::Stay },
             seed: plan.seed,
             schedule: Some(schedule),
             like: Some(&self.first.run),
@@ -338,30 +350,57 @@ impl Recorded<'_, '_> {
     /// The histories of a run, of which so many events of each thread were planned.
     fn told(&mut self, whole: &Run, planned: &FxHashMap<u32, u64>) -> Result<portent_search::Run, Error> {
         let shortened = spinning::shorten(whole, planned);
-        let begun = begin_with_initial(shortened.as_ref().unwrap_or(whole));
-        let (run, first) =
-            begun.as_ref().map_or((shortened.as_ref().unwrap_or(whole), 0), |(run, first)| (run, *first));
-        let trace = run.trace(FunctionBlocks::None)?;
+        let run = shortened.as_ref().unwrap_or(whole);
+        let flagged = once::with_flags(run);
+        let run = flagged.as_ref().map_or(run, |(run, _)| run);
+        let begun = begin_with_initial(run);
+        let (run, first) = begun.as_ref().map_or((run, 0), |(run, first)| (run, *first));
         if run.events.len() > self.longest {
             self.made.push(Made { threads: Vec::new() });
             return Ok(portent_search::Run {
-                trace,
+                trace: run.trace(FunctionBlocks::None)?,
                 threads: Vec::new(),
                 too_long: true,
                 followed: false,
                 spins: Vec::new(),
+                in_parts: Vec::new(),
                 inexact: Vec::new(),
             });
         }
+        let original = run;
+        if self.made.is_empty() && !run.outcome.unused.is_empty() {
+            self.counters = counters::of(run, &run.trace(FunctionBlocks::None)?);
+        }
+        let looked_at = match self.counters.is_empty() {
+            true => counters::Kinds::default(),
+            false => counters::looked_at(run, &run.trace(FunctionBlocks::None)?, &self.counters),
+        };
+        // The run as the search sees it: without counters, and which of its events stand for one of those that were recorded.
+        let (counted, quiet) = counters::without(run, &self.counters).unzip();
+        let (run, quiet) = (counted.as_ref().unwrap_or(run), quiet.unwrap_or_default());
+        let spelled = flagged.as_ref().map(|(_, flags)| once::spell(run, flags));
+        let seen = spelled.as_ref().map_or(run, |spelled| &spelled.run);
+        let stand_for = |at: usize| spelled.as_ref().map_or(at..at + 1, |spelled| spelled.of(at));
+        let trace = seen.trace(FunctionBlocks::None)?;
         let mut inexact: BTreeSet<String> = run.outcome.warnings.iter().cloned().collect();
         if self.made.is_empty() {
             // The same for all runs, and it takes a while.
             inexact.extend(self.explorer.program.unexplored(whole));
         }
+        inexact.extend(looked_at.iter().map(|kind| format!("{kind} may be looked at while others count it up")));
         if run.outcome.signals {
             inexact.insert("signals could come at other times".into());
         }
         inexact.extend(run.outcome.spins.iter().filter_map(doubt));
+        if spelled.as_ref().is_some_and(|spelled| spelled.again) {
+            inexact.insert("something that runs once was made anew".into());
+        }
+        if rounds_differ(seen, &trace) {
+            inexact.insert(
+                "more threads use a barrier than meet there at a time: who meets whom is not looked for".into(),
+            );
+        }
+        self.barriers |= run.events.iter().any(|event| event.op == InputOp::Arrive);
         let known = self.threads_of(run, &mut inexact);
         let count = 1 + self.numbers.values().copied().max().unwrap_or(0);
         let mut histories: Vec<Option<History>> = (0..count).map(|_| None).collect();
@@ -369,42 +408,72 @@ impl Recorded<'_, '_> {
         let mut executed: FxHashMap<ThreadId, u64> = FxHashMap::default();
         let mut memory: FxHashMap<usize, Option<i64>> = FxHashMap::default();
         let ended = self.ended(run);
+        // All who are not done are told.
+        let stuck = |thread: ThreadId| {
+            let stuck = run.outcome.deadlock.as_ref()?;
+            Some(
+                stuck
+                    .iter()
+                    .find(|stuck| stuck.thread as usize == thread.index())
+                    .map_or(End::Done, |s| stands(s.waits)),
+            )
+        };
         for (&thread, &number) in &known {
-            let end = if ended.contains(&thread) { End::Done } else { End::Cut };
+            let end = if ended.contains(&thread) { End::Done } else { stuck(thread).unwrap_or(End::Cut) };
             histories[number] = Some(History { thread, steps: Vec::new(), end, born: None });
             made[number] = Some((thread.index() as u32, Vec::new()));
         }
         let mut places = FxHashMap::default();
         let mut did = vec![None; run.events.len()];
         let mut called = BTreeSet::new();
+        let mut in_parts = Vec::new();
         for (at, event) in run.events.iter().enumerate() {
             if at < first {
-                shown(run, &trace, at, 0, &known, &mut memory).ok();
+                shown(seen, &trace, stand_for(at).start, 0, &known, &mut memory).ok();
                 continue;
             }
             let events = executed.entry(event.thread).or_default();
             *events += 1;
             let Some(&number) = known.get(&event.thread) else { continue };
-            if event.op == InputOp::Send && run.names.name(ObjectClass::Token, event.object) == SYSTEM_CALLS {
-                // It matters what it gave only if the thread does something after it.
-                called.insert(number);
-                continue;
+            if event.op == InputOp::Send {
+                match run.names.name(ObjectClass::Token, event.object) {
+                    TELLING_CALLS => continue,
+                    SYSTEM_CALLS => {
+                        // It matters what it gave only if the thread does something after it.
+                        called.insert(number);
+                        continue;
+                    }
+                    _ => {}
+                }
             }
             let place = place(run, at, &mut places);
-            let shown = shown(run, &trace, at, place, &known, &mut memory);
-            match shown {
-                Ok(Some(Shown { operation, observes, seen, event })) => {
-                    if called.contains(&number) {
-                        inexact.insert(format!("another outcome of {} is not looked for", of_class(InputOp::Send)));
+            for part in stand_for(at) {
+                let shown = match quiet.contains(&at) {
+                    true => Ok(counters::step(original, &trace, (at, part), place)),
+                    false => shown(seen, &trace, part, place, &known, &mut memory),
+                };
+                match shown {
+                    Ok(Some(Shown { operation, observes, seen, event, parts })) => {
+                        in_parts.extend(parts);
+                        if called.contains(&number) {
+                            inexact.insert(format!("another outcome of {} is not looked for", of_class(InputOp::Send)));
+                        }
+                        did[at] = Some((operation, seen));
+                        // Where a thread has done nothing yet, only this says that it is there.
+                        let child = run.events[at].op == InputOp::Fork;
+                        let child = child.then(|| known.get(&ThreadId::new(run.events[at].object as usize)));
+                        if let Some(Some(history)) = child.flatten().and_then(|&child| histories.get_mut(child)) {
+                            history.born = Some(event);
+                        }
+                        if let (Some(history), Some((_, after))) = (&mut histories[number], &mut made[number]) {
+                            history.steps.push(Step { operation, observes, seen, event });
+                            history.born = None;
+                            after.push(*events);
+                        }
                     }
-                    did[at] = Some((operation, seen));
-                    if let (Some(history), Some((_, after))) = (&mut histories[number], &mut made[number]) {
-                        history.steps.push(Step { operation, observes, seen, event });
-                        after.push(*events);
-                    }
+                    Ok(None) => {}
+                    Err(why) => drop(inexact.insert(why)),
                 }
-                Ok(None) => {}
-                Err(why) => drop(inexact.insert(why)),
             }
         }
         for (thread, after) in made.iter_mut().flatten() {
@@ -433,6 +502,7 @@ impl Recorded<'_, '_> {
             too_long: false,
             followed,
             spins,
+            in_parts,
             inexact: inexact.into_iter().collect(),
         })
     }
@@ -464,7 +534,8 @@ impl Recorded<'_, '_> {
             && !run.outcome.timed_out
             && run.outcome.deadlock.is_none()
             && run.outcome.crash.is_none();
-        let mut ended = BTreeSet::new();
+        let mut ended: BTreeSet<ThreadId> =
+            run.outcome.ended.iter().map(|&thread| ThreadId::new(thread as usize)).collect();
         if whole {
             ended.extend(run.events.first().map(|event| event.thread));
             let joins = run.events.iter().filter(|event| event.op == InputOp::Join);
@@ -489,7 +560,8 @@ fn begin_with_initial(run: &Run) -> Option<(Run, usize)> {
     events.extend(&run.events);
     let mut stacks = StackColumn::default();
     stacks.append(count, &run.stacks, 0..run.events.len());
-    let (names, outcome) = (run.names.clone(), run.outcome.clone());
+    let (names, mut outcome) = (run.names.clone(), run.outcome.clone());
+    outcome.unused.iter_mut().for_each(|(at, _)| *at += count as u32);
     (count > 0).then_some((Run { events, stacks, names, outcome, recording: Vec::new() }, count))
 }
 
@@ -499,100 +571,5 @@ fn doubt(spin: &outcome::Spin) -> Option<String> {
         SpinKind::Waits => None,
         SpinKind::Plain => Some(format!("whether the loop at {} only waits is not known", spin.place)),
         SpinKind::Counts => Some(format!("the loop at {} counts its rounds", spin.place)),
-    }
-}
-
-/// A place in the code, the same in all runs: the user's line, and what of a library is executed there.
-fn place(run: &Run, at: usize, places: &mut FxHashMap<(LocId, LocId), u64>) -> u64 {
-    let own = run.events[at].loc;
-    let innermost = run.names.innermost(own, run.stacks.get(at));
-    *places.entry((own, innermost)).or_insert_with(|| {
-        let text = |at: LocId| run.names.location(at).to_string();
-        FxBuildHasher.hash_one((text(own), text(innermost)))
-    })
-}
-
-/// The name of an object without its number: which of several it is depends on who came first.
-fn kind_of(name: &str) -> String {
-    let name = name.split('#').next().unwrap_or_default();
-    let numbered = name.rfind(" (").filter(|_| name.ends_with(')'));
-    numbered.map_or(name, |at| &name[..at]).to_owned()
-}
-
-/// What an event is to the search: an operation, nothing, or the reason why what else could happen there is not known.
-fn shown(
-    run: &Run,
-    trace: &Trace,
-    at: usize,
-    place: u64,
-    known: &FxHashMap<ThreadId, usize>,
-    memory: &mut FxHashMap<usize, Option<i64>>,
-) -> Result<Option<Shown>, String> {
-    let InputEvent { thread, op, object, value, .. } = run.events[at];
-    let mut own = trace.lowered(at as u32).map(EventId::new).filter(|&event| trace.thread(event) == thread);
-    let name = |class: ObjectClass| FxBuildHasher.hash_one(kind_of(run.names.name(class, object)));
-    let whose = || known.get(&ThreadId::new(object as usize)).copied().unwrap_or(usize::MAX) as u64;
-    let operation = |kind: u32, object: u64, operand: i64| Operation { place, kind, object, operand };
-    let simple = |kind: u32, object: u64, event: Option<EventId>| {
-        // An acquire of what the thread holds already is no event of the kernel, and its own business.
-        let (operation, observes, seen) = (operation(kind, object, 0), Observes::Nothing, Seen::Nothing);
-        Ok(event.map(|event| Shown { operation, observes, seen, event }))
-    };
-    match op {
-        op if op.is_access() => {
-            let accesses: Vec<EventId> = own.filter(|&event| trace.op(event).variable().is_some()).collect();
-            let Some(&event) = accesses.last() else { return Ok(None) };
-            // Of something that is written in parts, the last counts; of what is read in parts, each would have an outcome.
-            if accesses.len() > 1 && accesses.iter().any(|&event| trace.op(event).reads()) {
-                return Err("accesses of different sizes overlap".into());
-            }
-            let kernel = trace.op(event);
-            let x = kernel.variable().map_or(usize::MAX, |x| x.index());
-            let held = memory.get(&x).copied().flatten();
-            // A compare-exchange is a read if it fails and an update if not: the same operation.
-            let (kind, operand, old) = match kernel {
-                Op::Read(_, ReadOrder::Plain) => (0, 0, value),
-                Op::Read(..) => (1, 0, value),
-                Op::Update(..) => (1, 0, held),
-                _ => (2, value.unwrap_or(i64::MIN), None),
-            };
-            if kernel.writes() {
-                memory.insert(x, trace.value(event));
-            } else if value.is_some() {
-                memory.insert(x, value);
-            }
-            let observes = if kernel.reads() { Observes::Value(Writes::Always) } else { Observes::Nothing };
-            let seen = if kernel.reads() { Seen::Value(old.unwrap_or(i64::MIN)) } else { Seen::Nothing };
-            let operation = operation(kind, name(ObjectClass::Variable), operand);
-            Ok(Some(Shown { operation, observes, seen, event }))
-        }
-        InputOp::Acquire => simple(3, name(ObjectClass::Lock), own.find(|&e| matches!(trace.op(e), Op::Acquire(..)))),
-        InputOp::AcquireShared => {
-            simple(4, name(ObjectClass::Lock), own.find(|&e| matches!(trace.op(e), Op::Acquire(..))))
-        }
-        InputOp::Release | InputOp::ReleaseShared => {
-            simple(5, name(ObjectClass::Lock), own.find(|&e| matches!(trace.op(e), Op::Release(..))))
-        }
-        InputOp::Fork => simple(6, whose(), own.find(|&e| matches!(trace.op(e), Op::Send(_)))),
-        InputOp::Join => simple(7, whose(), own.rfind(|&e| matches!(trace.op(e), Op::Receive(_)))),
-        InputOp::Call | InputOp::Return | InputOp::Begin | InputOp::End => Ok(None),
-        InputOp::FenceAcquire | InputOp::FenceRelease | InputOp::Fence => Ok(None),
-        op => Err(format!("another outcome of {} is not looked for", of_class(op))),
-    }
-}
-
-/// What an operation is about, in words.
-fn of_class(op: InputOp) -> &'static str {
-    match op {
-        InputOp::Busy | InputOp::BusyShared => "tries to lock",
-        InputOp::Branch | InputOp::Send | InputOp::Receive => "system calls",
-        _ => match op.class() {
-            ObjectClass::Lock => "calls that run once",
-            ObjectClass::Condition => "waits on conditions",
-            ObjectClass::Semaphore => "waits on semaphores",
-            ObjectClass::Latch => "waits for latches and futures",
-            ObjectClass::Barrier => "waits at barriers",
-            _ => "declared orders",
-        },
     }
 }

@@ -3,7 +3,7 @@
 //! What differs from try to try is how the program goes on when the schedule is done, and then which instance of the finding is
 //! tried. Nothing is predicted here, and failures that such a run shows are for `cases`.
 
-use super::{Event, Explorer, Options, Phase, Replayed, Subject};
+use super::{Event, Explorer, FIRST, Options, Phase, Replayed, Subject};
 use crate::error::Error;
 use crate::program::Policy;
 use crate::replay::{self, Replay, Script};
@@ -11,6 +11,7 @@ use crate::run::Run;
 use crate::schedule::{Schedule, ScheduleGoal};
 use portent_predict::{BugKind, Finding, Prediction};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,61 +27,101 @@ impl Explorer<'_> {
     ) -> Result<BTreeMap<String, Replayed>, Error> {
         let (run, total) = (subject.id, prediction.findings.len() as u64);
         let most = new.len() + if explore { Options::NEW_RUNS } else { 0 };
-        let mut told = BTreeMap::new();
-        for (done, finding) in (0..).zip(&mut prediction.findings) {
-            self.observer.see(Event::Replaying { run, done, total });
-            if finding.witness.is_none() || self.options.times == 0 || self.confirmed.contains(&finding.id) {
+        let mut told: BTreeMap<String, Replayed> = BTreeMap::new();
+        // One try of each comes first, and what no run has shown: that need not wait until these are made sure of.
+        let again = if self.options.times > 1 { 2 } else { 1 };
+        let all = prediction.findings.len();
+        for (done, at) in (0..).zip((0..again).flat_map(|_| 0..all)) {
+            let is_first = done < all as u64;
+            if !is_first && subject.id == FIRST {
+                self.behaviours()?;
+            }
+            let finding = &mut prediction.findings[at];
+            self.observer.see(Event::Replaying { run, done: done / again, total });
+            if finding.witness.is_none() || self.options.times == 0 {
+                continue;
+            }
+            let before = told.remove(&finding.id);
+            if before.is_none() && (!is_first || self.confirmed.contains(&finding.id)) {
                 continue;
             }
             // What is no alarm is replayed for what else such a run may show: a few are enough.
             let optional = !is_harm(finding.kind()) && self.options.quick_observations;
-            if optional && self.observations == 0 {
+            if optional && is_first && self.observations == 0 {
                 continue;
             }
-            self.observations -= usize::from(optional);
+            self.observations -= usize::from(optional && is_first);
             // A program that hangs whatever is tried is told as that.
             if self.out_of_time() || self.hangs > 2 * Options::HANGS {
-                self.exploration.not_replayed += usize::from(!optimistic);
+                match before {
+                    Some(before) => drop(told.insert(finding.id.clone(), before)),
+                    None => self.exploration.not_replayed += usize::from(!optimistic),
+                }
                 continue;
             }
-            let (replayed, seen) =
-                self.replay_one(subject, finding, |explorer, run| explorer.consider(run, &subject.run, new, most))?;
+            let consider = |explorer: &mut Self, run| explorer.consider(run, &subject.run, new, most);
+            let (replayed, seen) = match before {
+                None => (self.replay_first(subject, finding, consider)?, None),
+                Some(before) => self.replay_again(subject, finding, before, consider)?,
+            };
             told.insert(finding.id.clone(), replayed);
             if let Some(Finding { bug, object, witness, .. }) = seen {
                 // What is told is what was seen.
                 (finding.bug, finding.object, finding.witness) = (bug, object, witness);
             }
         }
+        if subject.id == FIRST {
+            self.behaviours()?;
+        }
         Ok(told)
     }
 
-    /// Replays a finding until it has been seen as often as wanted.
+    /// Replays a finding once.
+    fn replay_first(
+        &mut self,
+        subject: &Arc<Subject>,
+        finding: &Finding,
+        mut ran: impl FnMut(&mut Self, Run),
+    ) -> Result<Replayed, Error> {
+        let mut replayed = Replayed::default();
+        self.replay_instance(subject, finding, (0..1, 1), &mut replayed, &mut ran)?;
+        Ok(replayed)
+    }
+
+    /// Replays a finding that was replayed once until it has been seen as often as wanted.
     ///
     /// A schedule is followed in the same way every time, so that what was not seen will not be seen by trying the same again,
     /// and what was seen is made sure of. What differs from run to run is how the program goes on when the schedule is done:
     /// which of two racing threads goes first, and who runs then. Where that does not help, other instances may: the one that was
     /// seen instead comes along.
-    fn replay_one(
+    fn replay_again(
         &mut self,
         subject: &Arc<Subject>,
         finding: &Finding,
+        mut replayed: Replayed,
         mut ran: impl FnMut(&mut Self, Run),
     ) -> Result<(Replayed, Option<Finding>), Error> {
-        let mut replayed = Replayed::default();
         // What is no alarm need not be shown more than once.
         let harm = is_harm(finding.kind());
         let times =
             if harm || !self.options.quick_observations { self.options.times } else { self.options.times.min(1) };
         let mut seen = None;
-        self.replay_instance(subject, finding, times, &mut replayed, &mut ran)?;
+        // Whatever comes after a schedule cannot mend that it was not followed.
+        let left = replayed.hits == 0 && replayed.diverged.is_some();
+        if replayed.hits < times && !left {
+            self.replay_instance(subject, finding, (1..usize::MAX, times), &mut replayed, &mut ran)?;
+        }
         if replayed.hits == 0 && harm && self.options.times > 1 && !self.out_of_time() {
             let deadline = Instant::now() + (self.left() / 8).min(Options::ASKING);
             for other in portent_predict::other_instances(&subject.trace, finding, Options::INSTANCES, deadline) {
                 if self.out_of_time() {
                     break;
                 }
-                self.replay_instance(subject, &other, times, &mut replayed, &mut ran)?;
+                let before = replayed.runs;
+                self.replay_instance(subject, &other, (0..usize::MAX, times), &mut replayed, &mut ran)?;
                 if replayed.hits > 0 {
+                    // The finding is this instance from now on: how often the others did not show says nothing of its schedule.
+                    replayed.runs -= before;
                     seen = Some(other);
                     break;
                 }
@@ -93,23 +134,23 @@ impl Explorer<'_> {
         Ok((replayed, seen))
     }
 
-    /// Replays one instance of a finding.
+    /// Replays one instance of a finding: in which ways of going on, and how often it is to be seen.
     fn replay_instance(
         &mut self,
         subject: &Arc<Subject>,
         finding: &Finding,
-        times: u32,
+        (ways, times): (Range<usize>, u32),
         replayed: &mut Replayed,
         ran: &mut impl FnMut(&mut Self, Run),
     ) -> Result<(), Error> {
         let (schedule, wanted) = replay::Finding::of(&subject.trace, finding).script(&subject.run)?;
-        let before = replayed.runs;
-        for (policy, seed, swapped) in continuations(&schedule, self.options.times) {
+        let all = continuations(&schedule, self.options.times).into_iter().enumerate();
+        for (nth, (policy, seed, swapped)) in all.filter(|(nth, _)| ways.contains(nth)) {
             if replayed.runs > 0 && self.out_of_time() {
                 break;
             }
             // The very same once more.
-            if replayed.runs == before + 1 && replayed.hits == 0 && policy == Policy::Stay && !swapped {
+            if nth == 1 && replayed.hits == 0 && policy == Policy::Stay && !swapped {
                 continue;
             }
             let mut schedule = schedule.clone();

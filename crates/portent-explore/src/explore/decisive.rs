@@ -77,8 +77,10 @@ fn is_tried(op: InputOp) -> bool {
             | InputOp::Busy
             | InputOp::BusyShared
             | InputOp::SemaphoreWait
+            | InputOp::SemaphoreTry
             | InputOp::SemaphoreBusy
             | InputOp::Wake
+            | InputOp::WakeInTime
             | InputOp::TimeOut
     )
 }
@@ -106,7 +108,7 @@ fn outcome(run: &Run, at: usize, writer: Option<usize>) -> String {
         return match event.op {
             InputOp::Busy | InputOp::BusyShared | InputOp::SemaphoreBusy => "does not get it".into(),
             InputOp::TimeOut => "times out".into(),
-            InputOp::Wake => "is woken".into(),
+            InputOp::Wake | InputOp::WakeInTime => "is woken".into(),
             _ => "gets it".into(),
         };
     }

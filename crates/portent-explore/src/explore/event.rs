@@ -307,6 +307,8 @@ pub struct Behaviours {
     pub left: u64,
     /// Where threads waited in loops that only look: rounds of these that change nothing are left out.
     pub spins: BTreeSet<String>,
+    /// Whether threads met at barriers: who came last, and was told so, is not looked for.
+    pub barriers: bool,
     /// Why there may be more, in words; empty if these are all.
     pub unproven: Vec<String>,
 }
@@ -315,12 +317,16 @@ impl Behaviours {
     /// How the assumption begins that is made of loops that only look: a round that sees the same changes nothing.
     pub const SPIN_LOOPS: &'static str = "spin loops at ";
 
+    /// The assumption that is made of barriers.
+    pub const BARRIERS: &'static str = "it does not matter whom a barrier tells that it came last";
+
     /// What completeness rests on.
     pub fn assumptions(&self) -> Vec<String> {
         let always = ["this input", "sequential consistency", "each thread is a function of what it reads"];
         let spins: Vec<&str> = self.spins.iter().map(String::as_str).collect();
         let spins = (!spins.is_empty()).then(|| format!("{}{}", Self::SPIN_LOOPS, spins.join(", ")));
-        always.into_iter().map(str::to_owned).chain(spins).collect()
+        let barriers = self.barriers.then(|| Self::BARRIERS.to_owned());
+        always.into_iter().map(str::to_owned).chain(barriers).chain(spins).collect()
     }
 
     /// Whether these are all.

@@ -56,14 +56,17 @@ impl Choice {
 impl History {
     /// From now on, nothing that this run does is new.
     pub(super) fn runs_like(&mut self, run: &Run) {
-        let Behaviour { does, reads } = run.behaviour();
+        self.knows(run.behaviour());
+    }
+
+    /// The same, by its behaviour.
+    pub(super) fn knows(&mut self, Behaviour { does, reads }: Behaviour) {
         self.known.does.extend(does);
         self.known.reads.extend(reads);
     }
 
     /// What a run does that no run before it did.
-    pub(super) fn novelty(&self, run: &Run) -> Novelty {
-        let Behaviour { does, reads } = run.behaviour();
+    pub(super) fn novelty(&self, Behaviour { does, reads }: &Behaviour) -> Novelty {
         if !does.is_subset(&self.known.does) {
             Novelty::Behaviour
         } else if !reads.is_subset(&self.known.reads) {

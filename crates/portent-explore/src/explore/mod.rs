@@ -16,10 +16,13 @@
 mod behaviours;
 mod cases;
 mod confirm;
+mod counters;
 mod decisive;
 mod event;
 mod history;
 mod neighbours;
+mod once;
+mod operations;
 mod outcomes;
 mod printed;
 mod saved;
@@ -30,9 +33,9 @@ pub use event::{Answer, Behaviours, Event, Examined, Exploration, Observer, Phas
 pub use saved::SavedSearch;
 
 use crate::error::Error;
-use crate::program::{Plan, Policy, Program};
+use crate::program::{Pct, Plan, Policy, Program};
 use crate::properties::{self, Properties, Request};
-use crate::run::Run;
+use crate::run::{Behaviour, Run};
 use crate::schedule::Schedule;
 use cases::Cases;
 use history::{History, Novelty};
@@ -209,6 +212,7 @@ pub fn explore(
         recorded: Duration::ZERO,
         hangs: 0,
         first: None,
+        searched: false,
         passed: None,
         exploration: Exploration::default(),
     };
@@ -289,6 +293,8 @@ struct Explorer<'a> {
     hangs: u32,
     /// The first recorded run.
     first: Option<Arc<Subject>>,
+    /// Whether all behaviours were searched for.
+    searched: bool,
     /// Some run that passed, where the first did not.
     passed: Option<Run>,
     exploration: Exploration,
@@ -304,9 +310,6 @@ impl Explorer<'_> {
                 self.subjects.push(Arc::clone(&subject));
                 let explore = round < self.options.rounds;
                 next.extend(self.examine(&subject, explore, Depth::Whole)?);
-                if subject.id == FIRST {
-                    self.behaviours()?;
-                }
                 // Where all behaviours were run, there is nothing else to try.
                 if round == 1 && !self.has_all_behaviours() {
                     next.extend(self.at_random(&subject, explore)?);
@@ -362,7 +365,13 @@ impl Explorer<'_> {
 
     /// A run that may be worth going on from: one that did something new is for the next round, if that is wanted.
     fn consider(&mut self, run: Run, like: &Run, new: &mut Vec<(Run, usize)>, most: usize) {
-        let (novelty, has_new_past) = (self.history.novelty(&run), self.outcomes.visit(&run));
+        let behaviour = run.behaviour();
+        self.consider_new(run, behaviour, like, new, most);
+    }
+
+    /// The same of a run whose behaviour was looked at.
+    fn consider_new(&mut self, run: Run, behaviour: Behaviour, like: &Run, new: &mut Vec<(Run, usize)>, most: usize) {
+        let (novelty, has_new_past) = (self.history.novelty(&behaviour), self.outcomes.visit(&run));
         if novelty == Novelty::None && !has_new_past {
             return;
         }
@@ -370,13 +379,13 @@ impl Explorer<'_> {
         let parts = |(a, b): (&InputEvent, &InputEvent)| a.thread != b.thread;
         let from = run.events.iter().zip(&like.events).position(parts).unwrap_or(0);
         if novelty == Novelty::Behaviour && new.len() < most {
-            self.history.runs_like(&run);
+            self.history.knows(behaviour);
             new.push((run, from));
             return;
         }
         let waiting = &mut self.waiting[usize::from(novelty == Novelty::None)];
         if waiting.len() < Options::WAITING && run.events.len() < Options::WANDERERS {
-            self.history.runs_like(&run);
+            self.history.knows(behaviour);
             waiting.push_back((run, from));
         }
     }
@@ -452,34 +461,73 @@ impl Explorer<'_> {
         let examined = Examined { run: subject.id, trace: Arc::clone(&subject.trace), answers: Vec::new() };
         self.observer.keep(&subject.run, &examined)?;
         self.exploration.examined.push(examined);
-        self.chance_runs(&subject, &|_| policy)
+        self.chance_runs(&subject, &|_| policy, 0..u64::MAX, false)
     }
 
-    /// Where it is said how many runs to make, and nothing better is left to do with them: by chance.
+    /// Where it is said how many runs to make, or how long, and nothing better is left to do: by chance, which is cheap. Where such a run
+    /// does something new, that is gone on from.
     fn use_up_runs(&mut self) -> Result<(), Error> {
-        let wanted = matches!(self.options.extent, Extent::Runs(_)) && !self.has_all_behaviours();
+        /// So many by chance, and then those that did something new.
+        const AT_A_TIME: u64 = 64;
+        let said = matches!(self.options.extent, Extent::Runs(_) | Extent::WithinTime);
+        let wanted = said && !self.has_all_behaviours();
         // Other runs would get signals before they are sent, and take long where they hang.
         let fits = |first: &Arc<Subject>| !first.run.outcome.signals && self.hangs < Options::HANGS;
         let Some(first) = self.first.clone().filter(|first| wanted && self.options.neighbours > 0 && fits(first))
         else {
             return Ok(());
         };
-        self.chance_runs(&first, &|nth| if nth % 4 == 0 { Policy::Priority } else { Policy::Random })
+        // Bugs differ in what they need: switches in the middle of things, the wrong order of those who wait, or few switches.
+        let policy = |nth: u64| match nth % 4 {
+            0 => Policy::Priority,
+            2 => Policy::Pct(Pct::default()),
+            _ => Policy::Random,
+        };
+        for turn in 0.. {
+            let made = turn * AT_A_TIME;
+            self.chance_runs(&first, &policy, made..made + AT_A_TIME, true)?;
+            if self.has_used_up_runs() {
+                break;
+            }
+            self.tries = self.options.neighbours;
+            self.wander()?;
+        }
+        Ok(())
+    }
+
+    /// Whether no run by chance is to be made any more.
+    fn has_used_up_runs(&self) -> bool {
+        let goes_on = self.failures() == 0 || self.options.extent.goes_on_after_failures();
+        self.out_of_time() || !goes_on || self.hangs >= Options::HANGS
     }
 
     /// Runs the program by chance until it fails or no more runs are to be made; where it is said how many to make, a failure does
     /// not end it.
-    fn chance_runs(&mut self, subject: &Arc<Subject>, policy: &dyn Fn(u64) -> Policy) -> Result<(), Error> {
+    fn chance_runs(
+        &mut self,
+        subject: &Arc<Subject>,
+        policy: &dyn Fn(u64) -> Policy,
+        which: std::ops::Range<u64>,
+        considered: bool,
+    ) -> Result<(), Error> {
         /// Runs whose plans are made at a time.
         const AT_A_TIME: u64 = 64;
-        let mut made = 0;
-        while !self.out_of_time() && (self.failures() == 0 || self.options.extent.goes_on_after_failures()) {
-            let number = AT_A_TIME.min(self.runs_left());
+        let mut made = which.start;
+        let goes_on = |explorer: &Self| explorer.failures() == 0 || explorer.options.extent.goes_on_after_failures();
+        while made < which.end && !self.out_of_time() && goes_on(self) {
+            let number = AT_A_TIME.min(self.runs_left()).min(which.end - made);
             let seed = |nth: u64| self.seed(1 + nth);
             let ways = (made..made + number).map(|nth| (Schedule::default(), policy(nth), seed(nth))).collect();
             made += number;
-            self.run_all(subject, ways, Phase::ByChance, &mut |explorer, _| {
-                explorer.failures() == 0 || explorer.options.extent.goes_on_after_failures()
+            self.run_all(subject, ways, Phase::ByChance, &mut |explorer, run| {
+                // In large programs nearly every run reads something for the first time: only other code, or who wrote, counts.
+                if let Some(run) = run.filter(|_| considered) {
+                    let behaviour = run.behaviour();
+                    if explorer.history.novelty(&behaviour) != Novelty::None {
+                        explorer.consider_new(run, behaviour, &subject.run, &mut Vec::new(), 0);
+                    }
+                }
+                goes_on(explorer)
             })?;
         }
         Ok(())
@@ -524,19 +572,22 @@ impl Explorer<'_> {
         let until = Instant::now() + self.left() / 8;
         self.run_all(subject, ways, Phase::Tried, &mut |explorer, run| {
             explorer.tries = explorer.tries.saturating_sub(1);
-            explorer.consider(run, &subject.run, &mut new, most);
+            if let Some(run) = run {
+                explorer.consider(run, &subject.run, &mut new, most);
+            }
             Instant::now() < until
         })?;
         Ok(new)
     }
 
-    /// Runs the program in several ways, like a run, and looks at each run for failures, until `ran` does not want another.
+    /// Runs the program in several ways, like a run, and looks at each run for failures, until `ran` does not want another. `ran` is told
+    /// of all of them, and shown those that did something else than the ones before.
     fn run_all(
         &mut self,
         subject: &Arc<Subject>,
         ways: Vec<(Schedule, Policy, u64)>,
         phase: Phase,
-        ran: &mut dyn FnMut(&mut Self, Run) -> bool,
+        ran: &mut dyn FnMut(&mut Self, Option<Run>) -> bool,
     ) -> Result<(), Error> {
         let total = ways.len() as u64;
         if !ways.is_empty() && !self.out_of_time() {
@@ -554,7 +605,9 @@ impl Explorer<'_> {
                 done += 1;
                 self.observer.see(Event::Trying { run: subject.id, done, total });
                 self.count(phase);
-                self.watch(&run, subject, false);
+                if let Some(run) = &run {
+                    self.watch(run, subject, false);
+                }
                 ran(self, run) && !self.out_of_time()
             })?;
         }
@@ -635,8 +688,10 @@ impl Explorer<'_> {
         self.observer.see(Event::Predicting { run, model, done: 0, total });
         let prediction = {
             let deadline = self.deadline;
-            // Half of what is left for each step keeps something for replays and later rounds.
-            let budget = || Some(deadline.saturating_duration_since(Instant::now()) / 2);
+            // Half of what is left for each step keeps something for replays and later rounds; what only a replay makes true is
+            // worth less.
+            let share = if self.options.models.first() == Some(&model) { 2 } else { 8 };
+            let budget = || Some(deadline.saturating_duration_since(Instant::now()) / share);
             let observer = Mutex::new(&mut *self.observer);
             let progress = |done, total| {
                 if let Ok(mut observer) = observer.lock() {

@@ -111,7 +111,9 @@ impl Explorer<'_> {
                 answer.prediction.findings.iter().any(|finding| {
                     self.confirmed.contains(&finding.id)
                         && match &finding.bug {
-                            Bug::Deadlock(Deadlock::Cycle { waits }) => waits.iter().all(waits_there),
+                            Bug::Deadlock(Deadlock::Cycle { waits } | Deadlock::Stuck { waits }) => {
+                                waits.iter().all(waits_there)
+                            }
                             Bug::Deadlock(Deadlock::LostWakeup { waiting, .. }) => waits_there(waiting),
                             _ => false,
                         }

@@ -51,7 +51,14 @@ pub(super) fn shorten(run: &Run, planned: &FxHashMap<u32, u64>) -> Option<Run> {
         }
         events.push(*event);
     }
-    let outcome = crate::Outcome { spins, ..run.outcome.clone() };
+    let mut left = run.outcome.unused.iter().peekable();
+    let (mut unused, mut now) = (Vec::new(), 0);
+    for (at, gone) in gone.iter().enumerate() {
+        let here = left.next_if(|(event, _)| *event as usize == at);
+        unused.extend(here.filter(|_| !gone).map(|(_, counting)| (now, *counting)));
+        now += u32::from(!gone);
+    }
+    let outcome = crate::Outcome { spins, unused, ..run.outcome.clone() };
     Some(Run { events, stacks, names: run.names.clone(), outcome, recording: Vec::new() })
 }
 

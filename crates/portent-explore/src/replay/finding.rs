@@ -43,6 +43,8 @@ enum Sought {
     Race,
     /// The threads wait for each other.
     Cycle,
+    /// These threads wait for ever, whatever for.
+    Stuck,
     /// A thread sleeps for ever.
     LostWakeup { sleeper: String },
     /// These events happen in the order of the schedule.
@@ -149,6 +151,7 @@ impl Row {
                 let sleeper = of_role("waiting").and_then(|place| place.thread.clone());
                 sleeper.map(|sleeper| Sought::LostWakeup { sleeper })
             }
+            ("deadlock", Some("stuck")) => Some(Sought::Stuck),
             ("deadlock", _) => Some(Sought::Cycle),
             ("nondeterminism", _) if event("read").is_none() => {
                 Some(Sought::FinalValue { object: self.object.clone() })
@@ -197,6 +200,7 @@ impl Finding {
         let sought = match &finding.bug {
             Bug::Race { .. } => Sought::Race,
             Bug::Deadlock(Deadlock::Cycle { .. }) => Sought::Cycle,
+            Bug::Deadlock(Deadlock::Stuck { .. }) => Sought::Stuck,
             Bug::Deadlock(Deadlock::LostWakeup { waiting, .. }) => {
                 Sought::LostWakeup { sleeper: waiting.thread.map(name).unwrap_or_default() }
             }
@@ -267,6 +271,7 @@ impl Finding {
                 schedule.goal = ScheduleGoal::Deadlock(threads);
                 Wanted::Deadlock
             }
+            Sought::Stuck => Wanted::Stuck { threads },
             Sought::LostWakeup { sleeper } => Wanted::LostWakeUp { sleeper: number(sleeper)? },
             Sought::Values { events } => Wanted::Values { events: events.clone() },
             Sought::Order { events } => Wanted::Order { events: events.clone() },

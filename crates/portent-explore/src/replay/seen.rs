@@ -15,6 +15,14 @@ impl Script<'_> {
             Wanted::Anything => (replay.failed.is_some(), Vec::new()),
             Wanted::Race => self.race_seen(replay),
             Wanted::Deadlock => self.deadlock_seen(replay),
+            Wanted::Stuck { threads } => {
+                let waits = |thread: &u32| {
+                    replay.run.outcome.deadlock.iter().flatten().find(|stuck| stuck.thread == *thread && !stuck.spins)
+                };
+                let found: Vec<&Stuck> = threads.iter().filter_map(waits).collect();
+                let all = !threads.is_empty() && found.len() == threads.len();
+                (all, found.iter().map(|stuck| stuck.sentence.clone()).collect())
+            }
             Wanted::LostWakeUp { sleeper } => {
                 let sleeps = |stuck: &&Stuck| stuck.thread == *sleeper && stuck.asleep;
                 let found = replay.run.outcome.deadlock.iter().flatten().find(sleeps);

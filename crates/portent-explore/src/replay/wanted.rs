@@ -11,6 +11,11 @@ pub enum Wanted {
     Race,
     /// Threads that wait for each other's locks.
     Deadlock,
+    /// These threads wait for ever.
+    Stuck {
+        /// By number.
+        threads: Vec<u32>,
+    },
     /// A thread that sleeps and is never woken.
     LostWakeUp {
         /// Who.

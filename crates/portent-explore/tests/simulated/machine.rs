@@ -332,6 +332,7 @@ impl<'a> Machine<'a> {
             thread: thread as u32,
             asleep: false,
             spins: false,
+            waits: None,
             place: format!("sim.c:{line}"),
             sentence: format!("T{thread} waits at sim.c:{line}"),
         };

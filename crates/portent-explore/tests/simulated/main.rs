@@ -366,6 +366,8 @@ fn events_tell_the_story_in_order() {
         "replaying",
         "replay seen",
         "confirmed",
+        // Once before the search, and made sure of after it.
+        "replaying",
         "replay seen",
         "replayed",
         "run examined",

@@ -53,12 +53,13 @@ const NOT_YET: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Areas {
     by_start: BTreeMap<u64, Area>,
-    regions: u32,
+    /// What offsets in each region are counted from.
+    bases: Vec<u64>,
 }
 
 impl Areas {
     pub(super) fn new() -> Areas {
-        Areas { by_start: BTreeMap::new(), regions: UNKNOWN + 1 }
+        Areas { by_start: BTreeMap::new(), bases: vec![0] }
     }
 
     /// Gives the addresses from `start` to `end` to an owner. Whether that cut something off that begins before.
@@ -124,12 +125,17 @@ impl Areas {
         }
     }
 
+    /// What offsets in a region are counted from.
+    pub(super) fn base(&self, region: u32) -> u64 {
+        self.bases.get(region as usize).copied().unwrap_or_default()
+    }
+
     fn numbered(&mut self, start: u64, area: Area) -> Area {
         if area.region != NOT_YET {
             return area;
         }
-        let area = Area { region: self.regions, ..area };
-        self.regions += 1;
+        let area = Area { region: self.bases.len() as u32, ..area };
+        self.bases.push(area.base);
         self.by_start.insert(start, area);
         area
     }

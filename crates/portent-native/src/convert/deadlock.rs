@@ -2,6 +2,7 @@
 
 use portent_explore::Stuck;
 use portent_runtime::log::op;
+use portent_trace::InputOp;
 use serde::{Deserialize, Serialize};
 
 /// A thread that cannot move.
@@ -15,6 +16,9 @@ pub struct Waiting {
     pub pending: u64,
     /// The lock, thread or whatever it waits for.
     pub object: Option<String>,
+    /// Its number in the trace, for locks, conditions and semaphores.
+    #[serde(default)]
+    pub number: Option<u32>,
     /// Where.
     pub location: String,
     /// In which function.
@@ -37,7 +41,15 @@ impl Waiting {
     pub(crate) fn stuck(&self) -> Stuck {
         let asleep = self.pending == u64::from(op::WAKE);
         let (thread, place) = (self.thread as u32, self.location.clone());
-        Stuck { thread, asleep, spins: self.spins(), place, sentence: self.sentence() }
+        let op = u16::try_from(self.pending).ok().and_then(InputOp::from_code);
+        Stuck {
+            thread,
+            asleep,
+            spins: self.spins(),
+            waits: op.map(|op| (op, self.number)),
+            place,
+            sentence: self.sentence(),
+        }
     }
 
     /// Whether it waits in a loop: accesses and tries never wait by themselves.
@@ -58,7 +70,7 @@ impl Waiting {
             op::ONCE_BEGIN | op::ONCE_PASS => format!("waits for the initialiser of {object}"),
             op::JOIN => format!("waits for {object} to end"),
             op::WAKE | op::TIME_OUT => format!("waits to be notified on {object}"),
-            op::SEMAPHORE_WAIT => format!("waits for a post of semaphore {object}"),
+            op::SEMAPHORE_WAIT | op::SEMAPHORE_TRY => format!("waits for a post of semaphore {object}"),
             op::DEPART => format!("waits for the others at barrier {object}"),
             op::RECEIVE => format!("waits for something to be sent through {object}"),
             op::EXIT => "waits to end the process".to_owned(),

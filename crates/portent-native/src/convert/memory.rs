@@ -37,13 +37,18 @@ pub(super) struct Memory {
     types: FxHashMap<(u32, u64), Rc<HeapType>>,
     /// Pages on which memory without an owner was accessed.
     unowned: FxHashSet<u64>,
+    /// Allocations that were zero at first, by their addresses.
+    zeroed: FxHashSet<u64>,
+    /// Where stacks begin and end.
+    stacks: Vec<(u64, u64)>,
     threads: usize,
 }
 
 /// What a descriptor is called, and which file behind its number it is, if an address stands for one.
 fn descriptor(address: u64) -> Option<(String, u32)> {
     let number = address.checked_sub(log::DESCRIPTORS)?;
-    let closed = (number / log::DESCRIPTORS_EACH) as u32;
+    // What a null pointer with something taken from it leads to is at the very end: nobody closed so many.
+    let closed = u32::try_from(number / log::DESCRIPTORS_EACH).ok()?;
     let again = if closed > 0 { closed.saturating_add(1) } else { 0 };
     Some((format!("descriptor {}", number % log::DESCRIPTORS_EACH), again))
 }
@@ -65,6 +70,8 @@ impl Memory {
             call_of: FxHashMap::default(),
             types: FxHashMap::default(),
             unowned: FxHashSet::default(),
+            zeroed: FxHashSet::default(),
+            stacks: Vec::new(),
             threads,
         }
     }
@@ -77,6 +84,7 @@ impl Memory {
         if start < end && thread < self.threads as u64 {
             self.take(start, end, Owner::Stack { thread: thread as u32 });
             self.locals.stack(thread as u32, start, end);
+            self.stacks.push((start, end));
         }
     }
 
@@ -97,7 +105,7 @@ impl Memory {
     }
 
     /// Memory was allocated.
-    pub(super) fn allocate(&mut self, address: u64, size: u64, made: When, by: Allocating) {
+    pub(super) fn allocate(&mut self, address: u64, size: u64, made: When, by: Allocating, zeroed: bool) {
         let instances = &mut self.sites[made.site as usize].instances;
         *instances += 1;
         let next = self.calls.len() as u32;
@@ -107,6 +115,18 @@ impl Memory {
         }
         let owner = Owner::Allocation { made, instance: *instances, call };
         self.take(address, address.saturating_add(size), owner);
+        if zeroed {
+            self.zeroed.insert(address);
+        } else {
+            self.zeroed.remove(&address);
+        }
+    }
+
+    /// Whether memory was all zero when it was allocated; of so many bytes, which have a value.
+    pub(super) fn is_zeroed(&mut self, address: u64, size: u32) -> bool {
+        let area = self.areas.at(address);
+        let is_allocated = matches!(area.owner, Owner::Allocation { .. }) && area.freed.is_none();
+        is_allocated && size <= 8 && self.zeroed.contains(&area.base)
     }
 
     /// What was allocated at an address is freed; as it is now, if something was.
@@ -210,6 +230,24 @@ impl Memory {
             self.pages.remember(address, size, known);
         }
         Ok((known, None))
+    }
+
+    /// What tells each variable from others, by its number, in all runs in which its threads do the same: its address, or how far it is
+    /// from where its stack begins to grow.
+    pub(super) fn identities(&self) -> Vec<u64> {
+        /// No address is so high.
+        const ON_A_STACK: u64 = 1 << 63;
+        let mut identities = Vec::new();
+        for (range, variable) in self.variables() {
+            let address = self.areas.base(range.region).wrapping_add(range.start);
+            let stack = self.stacks.iter().rev().find(|&&(start, end)| (start..end).contains(&address));
+            let identity = stack.map_or(address, |&(_, end)| ON_A_STACK | (end - address));
+            if identities.len() <= variable as usize {
+                identities.resize(variable as usize + 1, 0);
+            }
+            identities[variable as usize] = identity;
+        }
+        identities
     }
 
     /// Every variable that has a name.

@@ -52,17 +52,21 @@ use memory::Memory;
 use oddities::Oddity;
 use owners::Owners;
 use pages::{KnownVariable, Seen};
-use portent_explore::{Spin, SpinKind};
-use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, note, op, spins};
+use portent_explore::{Counting, Spin, SpinKind};
+use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, allocated, call, note, op, spins};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
-    SYSTEM_CALLS, StackId, ThreadId, TraceError, WriteOrder, is_user_place,
+    SYSTEM_CALLS, StackId, TELLING_CALLS, ThreadId, TraceError, WriteOrder, is_user_place,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use sites::{OpenCall, Sites};
+use sites::{OpenCall, Site, Sites};
 use std::cell::Cell;
+use std::collections::btree_map;
+use std::fmt;
+use std::iter::Peekable;
 use std::path::Path;
+use std::sync::Arc;
 use survey::{Survey, numbers};
 use sync::Sync;
 
@@ -82,6 +86,10 @@ pub struct Converted {
     pub spins: Vec<Spin>,
     /// What global variables held before the first write, where that came before any read.
     pub initial: Vec<(u32, i64)>,
+    /// Updates whose results the program does not look at, for small runs.
+    pub unused: Vec<(u32, Counting)>,
+    /// What tells variables from others in all runs, for small ones.
+    pub identities: Vec<u64>,
     /// What the program did to memory and objects, and how it died.
     pub misdeeds: Misdeeds,
     /// Where the threads of a schedule's goal were when it was reached, in the program's own code.
@@ -93,16 +101,35 @@ thread_local! {
     static TABLES: Cell<Option<ReaderTables>> = const { Cell::new(None) };
 }
 
-/// Writes the events of a recording to `sink`, which the caller finishes. Paths are told relative to `directory`.
+/// What one run of a program tells about the next: the names of places in its code, as long as the same code is at the same addresses.
+#[derive(Clone, Default)]
+pub struct Known(Option<Arc<KnownCode>>);
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sites = self.0.as_ref().map_or(0, |code| code.sites.len());
+        f.debug_struct("Known").field("sites", &sites).finish()
+    }
+}
+
+struct KnownCode {
+    modules: Vec<Module>,
+    names: Names,
+    sites: Arc<FxHashMap<u64, Site>>,
+}
+
+/// Writes the events of a recording to `sink`, which the caller finishes. Paths are told relative to `directory`. What is `known` of the
+/// program's code saves time, and is found out by the first run.
 pub fn convert(
     file: &LogFile,
     directory: &Path,
+    known: &mut Known,
     sink: &mut dyn TraceSink,
     mut progress: impl FnMut(Progress),
 ) -> Result<Converted, TraceError> {
     let survey = Survey::of(file, |done| progress(Progress { done: done / 4, total: None }));
     let total = Some(survey.bytes);
-    let mut converter = Converter::new(survey, directory)?;
+    let mut converter = Converter::new(survey, directory, known)?;
     converter.benign = Benign::of(file, &converter.survey);
     let mut reader = file.reader(TABLES.take().unwrap_or_else(ReaderTables::new));
     let mut batch = InputBatch::default();
@@ -157,14 +184,47 @@ pub fn convert(
     sink.write(&converter.names, &batch)?;
     // Damage inside an event is seen only now.
     converter.survey.events = index;
-    let Converter { survey, names, symbols, oddities, deadlock, spins, initial, faults, goal_places, .. } = converter;
-    Ok(Converted { survey, names, symbols, oddities, deadlock, spins, initial, misdeeds: faults.finish(), goal_places })
+    let identities = if index < SMALL { converter.memory.identities() } else { Vec::new() };
+    let Converter {
+        survey,
+        names,
+        symbols,
+        sites,
+        oddities,
+        deadlock,
+        spins,
+        initial,
+        unused,
+        faults,
+        goal_places,
+        ..
+    } = converter;
+    if known.0.is_none() {
+        let code = sites.into_known().map(|sites| (Arc::new(sites), names.places(), survey.modules.clone()));
+        known.0 = code.map(|(sites, names, modules)| Arc::new(KnownCode { modules, names, sites }));
+    }
+    let misdeeds = faults.finish();
+    Ok(Converted {
+        survey,
+        names,
+        symbols,
+        oddities,
+        deadlock,
+        spins,
+        initial,
+        unused,
+        identities,
+        misdeeds,
+        goal_places,
+    })
 }
 
 /// A trace has room for so many call stacks, and for one more every few events; recursion that needs more is shortened.
 /// A stack costs the file about five bytes, so this keeps them below a fifth of a byte per event.
 const STACKS: u64 = 1 << 12;
 const EVENTS_PER_STACK: u64 = 32;
+/// Runs with fewer events are compared with others event by event.
+const SMALL: u64 = 1 << 16;
 
 struct Converter {
     survey: Survey,
@@ -186,6 +246,7 @@ struct Converter {
     deadlock: Option<Vec<Waiting>>,
     spins: Vec<Spin>,
     initial: Vec<(u32, i64)>,
+    unused: Vec<(u32, Counting)>,
     /// Variables that were accessed.
     met: FxHashSet<u32>,
     goal_places: Vec<String>,
@@ -194,11 +255,17 @@ struct Converter {
     owners: Owners,
     /// What the block is called that the next event begins.
     block: String,
+    /// What events wrote of which another value was recorded, by their numbers, from the next event on.
+    copied: Peekable<btree_map::IntoIter<u64, u64>>,
 }
 
 impl Converter {
-    fn new(survey: Survey, directory: &Path) -> Result<Converter, TraceError> {
-        let mut names = Names::default();
+    fn new(mut survey: Survey, directory: &Path, known: &Known) -> Result<Converter, TraceError> {
+        let copied = std::mem::take(&mut survey.copied).into_iter().peekable();
+        let known = known.0.as_deref().filter(|known| known.modules == survey.modules);
+        let mut names = known.map_or_else(Names::default, |known| known.names.clone());
+        let sites = known
+            .map_or_else(|| Sites::new(survey.events), |known| Sites::after(survey.events, Arc::clone(&known.sites)));
         for thread in 0..survey.threads.len() {
             let name = ObjectName::of(survey.thread_object(thread));
             names.intern_object(ObjectClass::Thread, &name).map_err(TraceError::whole)?;
@@ -215,7 +282,7 @@ impl Converter {
         let threads = survey.threads.len();
         let frames = vec![Vec::new(); threads];
         let (positions, faults) = (vec![0; survey.threads.len()], Faults::default());
-        let (sites, sync, oddities) = (Sites::new(survey.events), Sync::default(), Oddities::default());
+        let (sync, oddities) = (Sync::default(), Oddities::default());
         Ok(Converter {
             survey,
             names,
@@ -233,11 +300,13 @@ impl Converter {
             deadlock: None,
             spins: Vec::new(),
             initial: Vec::new(),
+            unused: Vec::new(),
             met: FxHashSet::default(),
             goal_places: Vec::new(),
             pointed: FxHashMap::default(),
             owners: Owners::default(),
             block: String::new(),
+            copied,
         })
     }
 
@@ -250,6 +319,14 @@ impl Converter {
         self.positions[thread as usize] = event.pc;
         let innermost = self.frames[thread as usize].last();
         let (line, stack) = self.sites.event(event.pc, innermost, room, &self.symbols, &mut self.names)?;
+        let copied;
+        let event = match self.copied.next_if(|&(copy, _)| copy <= index) {
+            Some((copy, value)) if copy == index && event.op == op::WRITE => {
+                copied = LogEvent { value: Some(value), ..*event };
+                &copied
+            }
+            _ => event,
+        };
         let (op, object, value) = if event.op < op::ACCESSES {
             // Also what is not to be looked at, so that it is known what is in memory.
             let access = self.access(thread, index, event, line)?;
@@ -261,6 +338,9 @@ impl Converter {
         } else {
             self.synchronise(thread, index, event, line)?
         };
+        if event.op >= op::UPDATE && op.is_access() && index < SMALL {
+            self.unused.extend(self.symbols.unused(event.pc).map(|counting| (index as u32, counting)));
+        }
         let loc = self.groups.get(line, op.class(), object, &mut self.names)?;
         Ok((InputEvent { thread: ThreadId::new(thread as usize), op, object, value, loc }, stack))
     }
@@ -305,7 +385,8 @@ impl Converter {
                     self.used_after_free(thread, index, event, area);
                 }
                 if self.met.insert(known.variable) && event.op >= op::WRITE && !known.on_stack {
-                    let value = self.symbols.initial(address, size);
+                    let zeroed = || self.memory.is_zeroed(address, size).then_some(0);
+                    let value = self.symbols.initial(address, size).or_else(zeroed);
                     self.initial.extend(value.map(|value| (known.variable, extended(value, size, known.meaning))));
                 }
                 known
@@ -385,7 +466,8 @@ impl Converter {
             // The return of a system call. Branches are not recorded, and a trace with some of them would say that there are
             // no others.
             InputOp::Branch => {
-                return Ok((InputOp::Send, self.names.intern(ObjectClass::Token, SYSTEM_CALLS.as_bytes())?, None));
+                let name = if address == call::TELLS as u64 { TELLING_CALLS } else { SYSTEM_CALLS };
+                return Ok((InputOp::Send, self.names.intern(ObjectClass::Token, name.as_bytes())?, None));
             }
             InputOp::FenceAcquire | InputOp::FenceRelease | InputOp::Fence => return Ok((op, 0, None)),
             _ => {}
@@ -447,10 +529,10 @@ impl Converter {
             }
             note::BLOCK => self.block = String::from_utf8_lossy(payload).into_owned(),
             note::ALLOCATE => {
-                let [address, size, pc, _] = numbers(payload);
+                let [address, size, pc, kind] = numbers(payload);
                 let (site, by) = self.allocation_site(running, pc);
                 let made = self.at_site(running, site, index);
-                self.memory.allocate(address, size, made, by);
+                self.memory.allocate(address, size, made, by, kind == allocated::ZEROED);
                 self.owners.allocated(address);
             }
             note::MODULE => {
@@ -528,7 +610,14 @@ impl Converter {
         let place = self.symbols.place(pc);
         let code = u16::try_from(pending).unwrap_or(u16::MAX);
         let mut holders = Vec::new();
-        let object = match InputOp::from_code(code).map(InputOp::class) {
+        let class = InputOp::from_code(code).map(InputOp::class);
+        let number =
+            class.filter(|class| matches!(class, ObjectClass::Lock | ObjectClass::Condition | ObjectClass::Semaphore));
+        let number = number.and_then(|class| {
+            let area = self.settled(address);
+            self.sync.at((class, area.region, address - area.base))
+        });
+        let object = match class {
             Some(ObjectClass::Lock) => {
                 let area = self.settled(address);
                 match self.sync.lock(area.region, address - area.base) {
@@ -557,7 +646,7 @@ impl Converter {
         let location = self.own_place(thread as u32, pc);
         // The function of a line that is somebody else's tells nothing.
         let function = place.function.clone().filter(|_| location == place.text);
-        Waiting { thread, name, pending, object, location, function, holders }
+        Waiting { thread, name, pending, object, number, location, function, holders }
     }
 }
 

@@ -205,7 +205,9 @@ impl Search<'_> {
                         (above.part(own, 0), behind.clone())
                     }
                     None => {
-                        let member = own.strip_prefix('.').filter(|_| !inside.is_empty())?;
+                        // A plain pointer to one of a kind is a link as likely as not; an array is somebody's.
+                        let owns = !inside.is_empty() || is_several(block);
+                        let member = own.strip_prefix('.').filter(|_| owns)?;
                         let (type_name, site) = (type_name?, site_text(self.names, site));
                         let which = which_of(ordinal.into());
                         let behind = format!(" of {type_name} from {site}{which}");

@@ -8,6 +8,7 @@ use crate::symbols::{Inlined, SourcePlace, Symbols};
 use portent_runtime::log::CallFrame;
 use portent_trace::{Frame, LocId, Names, ObjectClass, Problem, StackId, UserPlaces};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Places that are kept at hand, at most and at least: as many as there are events, if that is between.
 const RECENT: std::ops::RangeInclusive<u64> = 1 << 8..=1 << 12;
@@ -42,7 +43,7 @@ struct Recent {
 
 /// What is known about a program counter.
 #[derive(Clone, Debug)]
-struct Site {
+pub(super) struct Site {
     location: LocId,
     /// The function as the machine sees it.
     function: u32,
@@ -56,9 +57,13 @@ pub(super) struct Sites {
     /// Those met last; a program counter is never zero.
     recent: Box<[Recent]>,
     known: FxHashMap<u64, Site>,
+    /// What was known before, from an earlier run.
+    before: Option<Arc<FxHashMap<u64, Site>>>,
     users: UserPlaces,
     /// Allocation sites; none for places in libraries.
     allocations: FxHashMap<u64, Option<u32>>,
+    /// Whether the same addresses have been different code.
+    changed: bool,
 }
 
 impl Sites {
@@ -69,14 +74,26 @@ impl Sites {
         Sites {
             recent: vec![nothing; count as usize].into(),
             known: FxHashMap::default(),
+            before: None,
             users: UserPlaces::default(),
             allocations: FxHashMap::default(),
+            changed: false,
         }
+    }
+
+    /// The same, where an earlier run has met most of them.
+    pub(super) fn after(events: u64, before: Arc<FxHashMap<u64, Site>>) -> Sites {
+        Sites { before: Some(before), ..Sites::new(events) }
     }
 
     /// Other code is at some addresses now.
     pub(super) fn forget(&mut self) {
-        *self = Sites::new(self.recent.len() as u64);
+        *self = Sites { changed: true, ..Sites::new(self.recent.len() as u64) };
+    }
+
+    /// What runs of the same code can begin with; nothing if code came and went.
+    pub(super) fn into_known(self) -> Option<FxHashMap<u64, Site>> {
+        (!self.changed && self.before.is_none()).then_some(self.known)
     }
 
     /// The location of a call that returns to `pc`, and the stack there, where `innermost` is the last call that has not
@@ -155,6 +172,9 @@ impl Sites {
     }
 
     fn site(&mut self, pc: u64, symbols: &Symbols, names: &mut Names) -> Result<&Site, Problem> {
+        if let Some(site) = self.before.as_deref().and_then(|before| before.get(&pc)) {
+            return Ok(site);
+        }
         #[allow(
             clippy::map_entry,
             reason = "a place that cannot be named must leave no trace, and entries cannot fail"

@@ -7,6 +7,7 @@ use crate::run::log_file::LogFile;
 use crate::symbols::Module;
 use portent_runtime::log::{self, Damaged, Scanned, note};
 use portent_trace::{InputOp, Names, Object, ObjectName};
+use std::collections::BTreeMap;
 
 /// What the first pass found.
 #[derive(Debug, Default)]
@@ -37,6 +38,8 @@ pub struct Survey {
     pub goal: Option<Vec<AtGoal>>,
     /// Where the plan could not be followed.
     pub diverged: Option<Diverged>,
+    /// What events wrote, by their numbers, of which another value was recorded: copies.
+    pub(super) copied: BTreeMap<u64, u64>,
     /// Whether the program says of any memory that accesses of it may race.
     pub(super) has_benign: bool,
 }
@@ -50,8 +53,11 @@ pub struct Thread {
     pub name: Option<String>,
     /// How many events it has.
     pub events: u64,
-    /// The number of its last event.
+    /// The number of its last event, and of the one before that.
     pub last: u64,
+    before_last: u64,
+    /// Whether it ran to its end.
+    pub ended: bool,
     /// What it asked the system, in order: kind and answer.
     pub answers: Vec<(u64, Vec<u8>)>,
 }
@@ -189,7 +195,7 @@ impl Survey {
                     }
                     let thread = &mut survey.threads[running];
                     thread.events += 1;
-                    thread.last = survey.events;
+                    thread.before_last = std::mem::replace(&mut thread.last, survey.events);
                     survey.events += 1;
                     if survey.events.is_multiple_of(1 << 20) {
                         progress(scanner.offset() as u64);
@@ -231,6 +237,7 @@ impl Survey {
                 let [thread] = numbers(payload);
                 self.thread(thread).name = Some(text(payload, 1)).filter(|name| !name.is_empty());
             }
+            note::THREAD_END => self.thread(numbers::<1>(payload)[0]).ended = true,
             note::SIGNAL => {
                 self.thread(running as u64).answers.push((log::input::SIGNAL, payload.to_vec()));
             }
@@ -265,6 +272,10 @@ impl Survey {
             note::DIVERGED => {
                 let [step, thread, left, why, pending, address, pc] = numbers(payload);
                 self.diverged = Some(Diverged { step, thread, left, why, pending, address, pc });
+            }
+            note::COPIED => {
+                let before_last = self.thread(running as u64).before_last;
+                self.copied.insert(before_last, numbers::<1>(payload)[0]);
             }
             note::BENIGN => self.has_benign = true,
             note::EXIT => self.exit = Some(numbers::<1>(payload)[0]),

@@ -68,6 +68,17 @@ impl Sync {
     pub(super) fn lock(&self, region: u32, offset: u64) -> Option<&Lock> {
         self.index.get(&(ObjectClass::Lock, region, offset)).map(|&at| &self.locks[at])
     }
+    /// The number of what is now at a place, if an event was there before.
+    pub(super) fn at(&self, key: Key) -> Option<u32> {
+        let at = *self.index.get(&key)?;
+        Some(match key.0 {
+            ObjectClass::Lock => self.locks[at].id,
+            ObjectClass::Condition => self.conditions[at],
+            ObjectClass::Semaphore => self.semaphores[at].id,
+            ObjectClass::Token => self.declared[at],
+            _ => self.barriers[at].id,
+        })
+    }
     /// Who holds a lock in a region, and where that is.
     pub(super) fn held_in(&self, region: u32) -> impl Iterator<Item = (Holding, u64)> + '_ {
         let inside = self.held.iter().filter(move |&&at| self.places[at].0 == region);
@@ -166,7 +177,7 @@ impl Sync {
                 if op == InputOp::Sleep {
                     *asleep = Some(condition);
                 }
-                let wakes = matches!(op, InputOp::Wake | InputOp::TimeOut);
+                let wakes = matches!(op, InputOp::Wake | InputOp::WakeInTime | InputOp::TimeOut);
                 if wakes && asleep.take_if(|slept_on| *slept_on == condition).is_none() {
                     let (op, object) = context.nothing(Some(Oddity::Wake))?;
                     return Ok((op, object, None));
@@ -296,11 +307,11 @@ impl Semaphore {
                 self.count += 1;
                 true
             }
-            InputOp::SemaphoreWait if self.count > 0 => {
+            InputOp::SemaphoreWait | InputOp::SemaphoreTry if self.count > 0 => {
                 self.count -= 1;
                 true
             }
-            InputOp::SemaphoreWait => false,
+            InputOp::SemaphoreWait | InputOp::SemaphoreTry => false,
             _ => self.count == 0,
         };
         if !fits {

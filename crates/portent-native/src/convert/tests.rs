@@ -170,7 +170,9 @@ impl Log {
     fn stacks(&self) -> (Names, Vec<Vec<String>>) {
         let folder = TempDir::new().unwrap();
         let mut sink = EventSink::default();
-        let names = convert(&self.file(&folder), program().folder.path(), &mut sink, |_| {}).unwrap().names;
+        let names = convert(&self.file(&folder), program().folder.path(), &mut Known::default(), &mut sink, |_| {})
+            .unwrap()
+            .names;
         let told = sink.events.iter().enumerate().map(|(i, event)| {
             let frames = names.stack_frames(event.loc, sink.stacks.get(i)).into_iter();
             let star = |user| if user { "*" } else { "" };
@@ -186,7 +188,7 @@ impl Log {
         let log = self.file(&folder);
         let mut bytes = Vec::new();
         let mut writer = PortentWriter::new(&mut bytes).unwrap();
-        let converted = convert(&log, program().folder.path(), &mut writer, |_| {}).unwrap();
+        let converted = convert(&log, program().folder.path(), &mut Known::default(), &mut writer, |_| {}).unwrap();
         writer.finish().unwrap();
         let mut reader = PortentReader::open(Cursor::new(&bytes), false).unwrap();
         let (mut batch, mut lines) = (InputBatch::default(), Vec::new());
@@ -241,10 +243,12 @@ fn operations_have_the_codes_of_the_trace_format() {
         (op::NOTIFY, Notify),
         (op::NOTIFY_ALL, NotifyAll),
         (op::WAKE, Wake),
+        (op::WAKE_IN_TIME, WakeInTime),
         (op::TIME_OUT, TimeOut),
         (op::SEMAPHORE_INIT, SemaphoreInit),
         (op::POST, Post),
         (op::SEMAPHORE_WAIT, SemaphoreWait),
+        (op::SEMAPHORE_TRY, SemaphoreTry),
         (op::SEMAPHORE_BUSY, SemaphoreBusy),
         (op::ARRIVE, Arrive),
         (op::DEPART, Depart),
@@ -294,6 +298,16 @@ fn globals_are_named_after_the_members_that_are_accessed() {
         ]
     );
     assert!(log.convert().1[0].ends_with("bank.c:11"));
+}
+
+#[test]
+fn what_a_copy_wrote_is_known_although_it_is_announced_before_its_read() {
+    let (hits, buffer) = (program().at("hits"), program().at("buffer"));
+    let mut log = Log::new(2);
+    log.write(buffer, 4, 7).write(hits, 4, 0).on(1).write(buffer + 4, 4, 1).on(0).read(buffer, 4, 7);
+    log.note(note::COPIED, &[7], "").read(hits, 4, 7);
+    let values: Vec<String> = log.objects().into_iter().filter(|told| told.contains("hits")).collect();
+    assert_eq!(values, ["w(hits) 7", "r(hits) 7"]);
 }
 
 #[test]

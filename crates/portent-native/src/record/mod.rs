@@ -2,6 +2,7 @@
 
 mod recorder;
 mod recording;
+mod repeats;
 mod scope;
 
 pub use recorder::{Finished, NativeProgram, Recorded, run_of};

@@ -1,10 +1,11 @@
 //! The recorder: a program runs under a plan, and what it did goes to a sink.
 
 use super::recording::Recording;
+use super::repeats::Repeats;
 use super::scope;
 use crate::Error;
-use crate::convert::survey::{AtGoal, Diverged};
-use crate::convert::{self, Converted, Waiting};
+use crate::convert::survey::{AtGoal, Diverged, Thread};
+use crate::convert::{self, Converted, Known, Waiting};
 use crate::run::examine::{self, Nature};
 use crate::run::launch::{self, Ended, Invocation};
 use crate::run::log_file::LogFile;
@@ -12,7 +13,7 @@ use crate::run::output::Streams;
 use crate::run::server::ForkServer;
 use crate::symbols;
 use portent_explore::{
-    self as explore, End, EventSink, NotFollowed, Outcome, Output, Plan, Policy, Program, Run, ScheduleGoal,
+    self as explore, End, EventSink, NotFollowed, Outcome, Output, Pct, Plan, Policy, Program, Run, ScheduleGoal,
     WhyNotFollowed,
 };
 use portent_runtime::log::{diverged, input, message};
@@ -21,7 +22,7 @@ use portent_trace::format::TraceSink;
 use portent_trace::{InputOp, Progress};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 /// A program that can be run under the runtime.
@@ -37,6 +38,10 @@ pub struct NativeProgram {
     pub stop: Option<(u32, u32)>,
     /// What makes runs that are like an earlier one and whose output is not shown; without it, each is started.
     pub server: Option<Arc<ForkServer>>,
+    /// What its runs did, so that none becomes a trace that did what an earlier one did; without it, all become traces.
+    repeats: Option<Arc<Repeats>>,
+    /// What its runs have told about its code.
+    known: Arc<Mutex<Known>>,
 }
 
 /// A run that is over, and not yet a trace.
@@ -44,6 +49,7 @@ pub struct Finished<'a> {
     invocation: &'a Invocation,
     plan: plan::Plan,
     streams: Streams,
+    known: &'a Mutex<Known>,
     /// How it ended.
     pub ended: Ended,
 }
@@ -59,12 +65,21 @@ pub struct Recorded {
 impl NativeProgram {
     /// A program, examined.
     pub fn new(invocation: Invocation, nature: Nature) -> NativeProgram {
-        NativeProgram { invocation, nature, trap: false, stop: None, server: None }
+        NativeProgram {
+            invocation,
+            nature,
+            trap: false,
+            stop: None,
+            server: None,
+            repeats: None,
+            known: Arc::default(),
+        }
     }
 
-    /// The same, for many runs: those that are like an earlier one are made by a fork server, where there can be one.
+    /// The same, for many runs: those that are like an earlier one are made by a fork server, where there can be one, and of those that
+    /// did the same only one becomes a trace.
     pub fn for_many_runs(self) -> NativeProgram {
-        NativeProgram { server: Some(Arc::default()), ..self }
+        NativeProgram { server: Some(Arc::default()), repeats: Some(Arc::default()), ..self }
     }
 
     /// Runs it as the plan says, until it ends. Its output goes where Portent's own goes.
@@ -104,7 +119,7 @@ impl NativeProgram {
             let help = "is the program still built with `portent cc`, or with -fsanitize=thread?";
             return Err(Error::refused(format!("{}: did not run under Portent", program.display()), help));
         }
-        Ok(Finished { invocation: &self.invocation, plan: low, streams, ended })
+        Ok(Finished { invocation: &self.invocation, plan: low, streams, known: &self.known, ended })
     }
 
     /// The run of a fork server, if there can be one for it.
@@ -132,13 +147,18 @@ impl NativeProgram {
             Policy::Stay => policy::STAY,
             Policy::RoundRobin => policy::ROUND_ROBIN,
             Policy::Random => policy::RANDOM,
-            Policy::Pct => policy::PCT,
+            Policy::Pct(_) => policy::PCT,
             Policy::Priority => policy::PRIORITY,
         };
         if plan.policy != Policy::Stay {
             low.seed = plan.seed;
         }
+        if let Policy::Pct(Pct { depth, steps }) = plan.policy {
+            low.depth = depth.into();
+            low.length = plan.like.map_or(steps, |like| like.events.len() as u64);
+        }
         low.trap = self.trap;
+        low.alone = recorded.is_some_and(Recording::talks_to_itself);
         low.one_core = plan.like.is_some() && plan.silent;
         low.lineage = self.invocation.lineage;
         low.stop = self.stop.map(|(thread, event)| (thread.into(), event.into()));
@@ -169,7 +189,7 @@ impl Program for NativeProgram {
         &self,
         plans: &[Plan<'_>],
         limit: &(dyn Fn() -> Duration + Sync),
-        ran: &mut dyn FnMut(Run) -> bool,
+        ran: &mut dyn FnMut(Option<Run>) -> bool,
     ) -> Result<(), Error> {
         // The program runs on another thread, while what it did the last time becomes a trace on this one, which knows its
         // files. Nothing is handed over before it is asked for, so that there is never more than one run too many.
@@ -191,7 +211,9 @@ impl Program for NativeProgram {
                 }
             });
             for finished in finished {
-                if !ran(finished?.run()?) {
+                let finished = finished?;
+                let repeats = self.repeats.as_ref().is_some_and(|repeats| repeats.has(&finished.ended));
+                if !ran(if repeats { None } else { Some(finished.run()?) }) {
                     break;
                 }
             }
@@ -217,7 +239,10 @@ impl Finished<'_> {
 
     /// Writes the events to a sink, which the caller finishes.
     pub fn write(&self, sink: &mut dyn TraceSink, progress: impl FnMut(Progress)) -> Result<Recorded, Error> {
-        let converted = convert::convert(&self.ended.log, &self.invocation.directory, sink, progress)?;
+        let shared = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = shared().clone();
+        let converted = convert::convert(&self.ended.log, &self.invocation.directory, &mut known, sink, progress)?;
+        *shared() = known;
         let end = if self.invocation.lineage == 0 { self.ended.end() } else { end_of(&converted) };
         let recording = Recording::new(self.invocation, self.streams, &self.plan, end, &converted);
         Ok(Recorded { converted, recording })
@@ -240,7 +265,7 @@ fn end_of(converted: &Converted) -> End {
 /// The run that a process of another program's tree left, as if it had been started so.
 pub fn run_of(log: &LogFile, invocation: &Invocation) -> Result<Run, Error> {
     let mut sink = EventSink::default();
-    let converted = convert::convert(log, &invocation.directory, &mut sink, |_| ())?;
+    let converted = convert::convert(log, &invocation.directory, &mut Known::default(), &mut sink, |_| ())?;
     let streams = Streams::Kept { shown: false };
     let recording = Recording::new(invocation, streams, &plan::Plan::default(), end_of(&converted), &converted);
     let mut recorded = Recorded { converted, recording };
@@ -281,6 +306,7 @@ impl Recorded {
                 _ => not_possible(&told),
             },
         };
+        let ended = |(at, thread): (usize, &Thread)| thread.ended.then_some(at as u32);
         Outcome {
             end: self.recording.end,
             timed_out,
@@ -288,9 +314,12 @@ impl Recorded {
             assertion: assertion.map(|said| format!("{}: Assertion `{}' failed.", place(said.pc), said.text)),
             crash: misdeeds.crash.clone(),
             thrown: misdeeds.thrown.clone(),
+            ended: survey.threads.iter().enumerate().filter_map(ended).collect(),
             deadlock: deadlock.as_ref().map(|all| all.iter().map(Waiting::stuck).collect()),
             spins: spins.clone(),
             initial: initial.clone(),
+            unused: self.converted.unused.clone(),
+            identities: self.converted.identities.clone(),
             at_goal: survey.goal.as_ref().map(|all| all.iter().enumerate().map(at_goal).collect()),
             not_followed: survey.diverged.map(not_followed),
             faults: misdeeds.faults.clone(),

@@ -249,6 +249,11 @@ impl Recording {
         }
     }
 
+    /// Whether nothing was received from outside of the process, as far as that is known.
+    pub fn talks_to_itself(&self) -> bool {
+        !self.outside.iter().any(|(what, _)| what == message::FROM_NETWORK)
+    }
+
     /// The modules whose files are not what they were when the program was recorded, with the reason.
     pub fn changed(&self) -> Vec<(PathBuf, &'static str)> {
         let changed = |module: &LoadedModule| {

@@ -10,7 +10,7 @@ use gimli::{EndianSlice, LittleEndian};
 use object::{Object, ObjectSection};
 use portent_explore::Run;
 use portent_runtime::log::input;
-use portent_trace::is_user_file;
+use portent_trace::{is_user_file, without_address};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -66,10 +66,15 @@ fn outside(recording: &Recording) -> Option<String> {
         }
         told.push(what);
         let same = recording.outside.iter().filter(|(other, _)| other == what);
-        let places: Vec<String> = same.map(|(_, place)| place.clone()).filter(|place| !place.is_empty()).collect();
+        let mut places: Vec<String> = same.map(|(_, place)| place.clone()).filter(|place| !place.is_empty()).collect();
+        // Of libraries without lines, only which one.
+        let lines = places.iter().any(|place| without_address(place) == place);
+        places.retain(|place| !lines || without_address(place) == place);
+        places.iter_mut().for_each(|place| *place = without_address(place).to_owned());
+        places.dedup();
         parts.push(match places.is_empty() {
             true => what.clone(),
-            false => format!("{what} at {}", some_of(&places)),
+            false => format!("{what} {} {}", if lines { "at" } else { "in" }, some_of(&places)),
         });
     }
     let signals = recording.answers.iter().flatten().any(|answer| answer.0 == input::SIGNAL);
@@ -94,11 +99,12 @@ pub(super) fn unexplored(run: &Run) -> Vec<String> {
     };
     let mut why = not_covered(run);
     why.retain(|hole| !hole.starts_with(ONE_THREAD));
-    let mut modules = recording.modules.iter().map(|module| Path::new(&module.path)).filter(|path| is_users(path));
-    // A run shows the tries that it made, and those end the proof by themselves. This also ends it where other runs may make some.
-    if modules.any(|path| examine::may_try(path) != Some(false)) {
-        why.push("another outcome of tries to lock, and of waits that time out, is not looked for".into());
+    if recording.answers.iter().flatten().any(|answer| answer.0 == input::PROCESS) {
+        why.push("asks for numbers of processes or threads, which are others in each run".into());
     }
+    let modules = recording.modules.iter().map(|module| Path::new(&module.path)).filter(|path| is_users(path));
+    // Also where this run does not call it: others may.
+    why.extend(modules.flat_map(examine::unseen).map(str::to_owned));
     why
 }
 

@@ -127,14 +127,27 @@ pub fn asks_for_runtime(path: &Path) -> Option<bool> {
     Some(file.dynamic_symbols().any(|symbol| symbol.is_undefined() && is_runtime(&symbol)))
 }
 
-/// Whether a program or library calls something that tries to lock, or waits for a while only; `None` for what is neither.
-pub fn may_try(path: &Path) -> Option<bool> {
-    let bytes = std::fs::read(path).ok()?;
-    let file = ElfFile64::<Endianness>::parse(&*bytes).ok()?;
-    const TRIES: [&str; 8] =
-        ["trylock", "tryrdlock", "trywrlock", "trywait", "timed", "clocklock", "clockwait", "clockrd"];
-    let tries = |name: &str| TRIES.iter().any(|part| name.contains(part)) || name.contains("clockwr");
-    Some(file.dynamic_symbols().any(|symbol| symbol.is_undefined() && symbol.name().is_ok_and(tries)))
+/// Functions that tell their caller what no event shows, by parts of their names, and what is not looked for because of them.
+const UNSEEN: [(&str, &str); 8] = [
+    ("pthread_cancel", "threads could be cancelled at other times"),
+    ("tryjoin", "another outcome of tries to join is not looked for"),
+    ("timedjoin", "another outcome of tries to join is not looked for"),
+    ("clockjoin", "another outcome of tries to join is not looked for"),
+    ("sem_getvalue", "the program may ask what a semaphore counts, which is not seen"),
+    ("sem_open", "semaphores may be shared with other processes"),
+    ("futex", "how many a futex wakes is not looked for"),
+    ("syscall", "how many a futex wakes, and what other system calls give, is not looked for"),
+];
+
+/// What a program or library may learn that is not seen, in sentences; that it cannot be read is one, too.
+pub fn unseen(path: &Path) -> Vec<&'static str> {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let Ok(file) = ElfFile64::<Endianness>::parse(&*bytes) else { return vec!["not all of the program can be read"] };
+    let calls = |part: &str| {
+        let mut symbols = file.dynamic_symbols().filter(|symbol| symbol.is_undefined());
+        symbols.any(|symbol| symbol.name().is_ok_and(|name| name.contains(part)))
+    };
+    UNSEEN.iter().filter(|(part, _)| calls(part)).map(|&(_, sentence)| sentence).collect()
 }
 
 /// What to tell somebody whose program turned out to be not instrumented.

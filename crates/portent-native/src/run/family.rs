@@ -145,6 +145,11 @@ impl Member {
         words.join(" ")
     }
 
+    /// Its program, and what it was called with behind its name.
+    pub fn command(&self) -> (&Path, &[OsString]) {
+        (&self.program, self.arguments.get(1..).unwrap_or_default())
+    }
+
     /// Whether it is the same program, called in the same way, as another one.
     pub fn repeats(&self, other: &Member) -> bool {
         // What shells and `make` count or note for themselves says nothing about the program.

@@ -21,6 +21,8 @@ pub struct FrameLayout {
 /// A variable of which nobody knows where it is: not in a register, as far as anybody says.
 #[derive(Debug)]
 struct Lost {
+    /// Debug information has nothing at all about it, not even values: it may as well be nowhere.
+    vanished: bool,
     name: String,
     function: Option<String>,
     size: u64,
@@ -100,11 +102,14 @@ pub struct LocalPart {
 impl FrameLayout {
     /// What `len` bytes are that no variable is known to have, if they can be only one.
     pub fn lost_part(&self, len: u64) -> Option<LocalPart> {
-        let mut fitting = self.lost.iter().enumerate().filter(|(_, lost)| lost.size == len);
-        let (number, lost) = fitting.next().filter(|_| len > 0)?;
-        if fitting.next().is_some() {
-            return None;
-        }
+        let only = |vanished: bool| {
+            let is_it = |(_, lost): &(usize, &Lost)| lost.size == len && lost.vanished == vanished;
+            let mut fitting = self.lost.iter().enumerate().filter(is_it);
+            let first = fitting.next()?;
+            Some(first).filter(|_| fitting.next().is_none())
+        };
+        let has_values = self.lost.iter().any(|lost| lost.size == len && !lost.vanished);
+        let (number, lost) = only(!has_values).filter(|_| len > 0)?;
         let Part { meaning, .. } = self.debug.types.borrow().types.part(lost.ty, 0, len);
         Some(LocalPart { meaning, lost: Some(number as u32), ..LocalPart::default() })
     }
@@ -201,16 +206,29 @@ impl Variable {
 
 impl Lost {
     fn of(debug: &Debug, at: EntryAt, scopes: &[Scope]) -> Option<Lost> {
-        if is_somewhere(debug, at) {
+        let vanished = is_nowhere(debug, at);
+        if !vanished && is_somewhere(debug, at) {
             return None;
         }
-        let name = debug.own_or_origin_name(at)?;
+        // Nothing can point to what compilers make for themselves.
+        let name = debug.own_or_origin_name(at).filter(|name| name != "this" && !name.starts_with("__"))?;
         let mut reader = debug.types.borrow_mut();
         let ty = reader.of_variable(debug, at)?;
         let size = reader.types.get(ty).size;
         let function = scopes.last().and_then(|scope| scope.function.clone());
-        (size > 0).then_some(Lost { name, function, size, ty })
+        // Nobody asks for those of a library's function that was inlined.
+        let is_librarys =
+            function.as_deref().is_some_and(|name| name.starts_with("std::") || name.starts_with("__gnu"));
+        (size > 0 && !is_librarys).then_some(Lost { vanished, name, function, size, ty })
     }
+}
+
+/// Whether nothing is known of a variable, neither where it is nor what it holds.
+fn is_nowhere(debug: &Debug, at: EntryAt) -> bool {
+    let has = |name| debug.inherited(at, name).is_some();
+    // A parameter that nobody uses stays in its register.
+    let is_variable = debug.entry(at).is_some_and(|entry| entry.tag() == gimli::DW_TAG_variable);
+    is_variable && !has(gimli::DW_AT_location) && !has(gimli::DW_AT_const_value)
 }
 
 /// Whether a variable is in a register, in memory or nowhere for part of the code; not so if all that is known are values.
@@ -229,7 +247,7 @@ fn is_somewhere(debug: &Debug, at: EntryAt) -> bool {
         value
     };
     match entry.attr_value(gimli::DW_AT_location) {
-        // What was optimised away is as little there.
+        // What was optimised away for good.
         None => true,
         Some(AttributeValue::Exprloc(expression)) => !is_value(expression),
         Some(value) => match debug.dwarf.attr_locations(unit, value) {

@@ -5,7 +5,7 @@
 
 use super::entry_names::demangled;
 use super::types::{Meaning, Part, TypeId};
-use super::units::{Debug, EntryAt};
+use super::units::{Debug, EntryAt, Fixed};
 use object::{Object as _, ObjectSymbol, SymbolKind};
 use portent_trace::{Object, ObjectName};
 use rustc_hash::FxHashMap;
@@ -34,6 +34,8 @@ struct Variable {
     symbol: &'static str,
     /// Where debug information defines it.
     defined: Option<EntryAt>,
+    /// Where in that it begins: compilers take some to pieces.
+    inside: u64,
     /// What it is called, once somebody has asked.
     name: OnceCell<String>,
 }
@@ -86,9 +88,11 @@ impl Globals {
             }
         }
         if let Some(debug) = &debug {
-            for (address, at) in debug.fixed_variables().into_iter().filter(|(address, _)| *address != 0) {
+            for fixed in debug.fixed_variables().into_iter().filter(|fixed| fixed.address != 0) {
+                let Fixed { address, at, inside, size } = fixed;
                 let slot = found.entry(address).or_insert_with(|| Variable::new(address, "", None));
-                slot.defined = Some(at);
+                (slot.defined, slot.inside) = (Some(at), inside);
+                slot.size = slot.size.max(size.unwrap_or(0));
                 // A symbol knows best how much room there is; an array without bounds has no size of its own.
                 if slot.size == 0 {
                     let mut reader = debug.types.borrow_mut();
@@ -138,7 +142,7 @@ impl Globals {
         });
         let others = self.last_name(variable).and_then(|last| same.get(&last)).map_or(&[][..], Vec::as_slice);
         let others = others.iter().map(|&number| &self.variables[number as usize]);
-        let mut others = others.filter(|other| other.address != variable.address);
+        let mut others = others.filter(|other| other.address != variable.address && other.defined != variable.defined);
         others.any(|other| self.plain_name(other) == name)
     }
 
@@ -178,7 +182,7 @@ impl Globals {
     /// What `len` bytes from `address` (as the file counts) on are.
     pub(super) fn datum(&self, address: u64, len: u64) -> Option<Datum> {
         let variable = self.containing(address)?;
-        let offset = address - variable.address;
+        let offset = address - variable.address + variable.inside;
         let Part { path, offset, meaning } = match self.type_of(variable) {
             Some((debug, ty)) => debug.types.borrow().types.part(ty, offset, len),
             None => Part { path: String::new(), offset, meaning: Meaning::Bits },
@@ -189,7 +193,7 @@ impl Globals {
     /// What a lock or the like at `address` is.
     pub(super) fn object(&self, address: u64) -> Option<Datum> {
         let variable = self.containing(address)?;
-        let offset = address - variable.address;
+        let offset = address - variable.address + variable.inside;
         let path = self.type_of(variable).and_then(|(debug, ty)| debug.types.borrow().types.object(ty, offset));
         let Some(path) = path else { return self.datum(address, 1) };
         Some(Datum { whole: Whole::Variable(self.name(variable).to_owned()), path, offset: 0, meaning: Meaning::Bits })
@@ -198,7 +202,7 @@ impl Globals {
 
 impl Variable {
     fn new(address: u64, symbol: &'static str, defined: Option<EntryAt>) -> Variable {
-        Variable { address, size: 0, symbol, defined, name: OnceCell::new() }
+        Variable { address, size: 0, symbol, defined, inside: 0, name: OnceCell::new() }
     }
 }
 

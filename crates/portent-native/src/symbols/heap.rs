@@ -7,8 +7,9 @@
 //! is believed only if debug information knows a type of that name whose size fits.
 
 use super::frames::LocalPart;
+use super::lambdas::type_text;
 use super::types::{Meaning, Part, TypeId};
-use super::units::{Debug, EntryAt, Next, walk};
+use super::units::{Debug, Entry, EntryAt, Next, children, walk};
 use std::rc::Rc;
 
 /// Calls that allocate, by the program counters that they return to.
@@ -82,6 +83,8 @@ pub(super) struct Allocation<'a> {
     pub(super) functions: &'a [String],
     /// Those around them, up to the program's own.
     pub(super) around: &'a [String],
+    /// Where the call is that allocates, as `file:line`.
+    pub(super) place: &'a str,
     /// The text of the program's own line.
     pub(super) line: &'a str,
     /// The texts of the lines that called the function which that line is in, the innermost first, each with a program counter.
@@ -106,7 +109,7 @@ const FUTURE: &str = "std::future's state";
 
 /// What an allocation makes.
 pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Option<HeapType> {
-    let Allocation { functions, around, line, callers, own, call, size } = *allocation;
+    let Allocation { functions, around, place, line, callers, own, call, size } = *allocation;
     if let Some((held, at, count)) = functions.iter().chain(around).find_map(|function| made_in_rust(function)) {
         let shown = without_any_scopes(held);
         let known =
@@ -127,21 +130,52 @@ pub(super) fn heap_type(debug: &Rc<Debug>, allocation: &Allocation<'_>) -> Optio
             None => HeapType { name: shown, ..HeapType::of_size(size) },
         });
     }
-    if functions.iter().any(|function| function.contains("basic_string<") || function.starts_with("std::string::")) {
+    let is_of = |classes: &[&str]| {
+        functions
+            .iter()
+            .map(|function| whole_path(function))
+            .any(|path| classes.iter().any(|class| path.starts_with(class)))
+    };
+    if is_of(&["std::__cxx11::basic_string<", "std::basic_string<", "std::string::"]) {
         return Some(HeapType { name: "std::string's text".into(), ..HeapType::of_size(size) });
     }
-    if functions.iter().any(|function| function.contains("std::thread::thread<")) {
+    // Of constructors that were inlined, debug information has no name.
+    let in_file = place.rsplit_once(':').map_or(place, |(file, _)| file);
+    if is_of(&["std::thread::thread<"]) || in_file.ends_with("/bits/std_thread.h") {
         return Some(HeapType { name: "std::thread's function".into(), ..HeapType::of_size(size) });
+    }
+    if let Some(found) = by_line(debug, line, own, size) {
+        return Some(found);
+    }
+    if target(line).is_some_and(|target| !target.is_plain()) {
+        // It is for a member, not for the caller.
+        return None;
     }
     // One that is allocated for somebody who calls it something: several would be a guess.
     let for_caller = |(line, pc): &(String, u64)| by_line(debug, line, *pc, size).filter(|found| found.stride == 0);
-    by_line(debug, line, own, size).or_else(|| callers.iter().find_map(for_caller))
+    callers.iter().find_map(for_caller)
+}
+
+/// A function with its scopes, without what it returns.
+fn whole_path(function: &str) -> &str {
+    let mut depth = 0;
+    let mut start = 0;
+    for (at, c) in function.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            '(' if depth == 0 => break,
+            ' ' if depth == 0 => start = at + 1,
+            _ => {}
+        }
+    }
+    &function[start..]
 }
 
 /// What a line of the source allocates.
 fn by_line(debug: &Rc<Debug>, line: &str, pc: u64, size: u64) -> Option<HeapType> {
     let named = types_in(line).into_iter().find_map(|name| by_name(debug, pc, &name, size, &name, Count::AsFits));
-    named.or_else(|| by_variable(debug, pc, assigned(line)?, size))
+    named.or_else(|| by_target(debug, pc, &target(line)?, size))
 }
 
 /// What a function of Rust's library allocates: the type, where in the block it is, and how many of them.
@@ -246,10 +280,13 @@ fn types_in(line: &str) -> Vec<String> {
         found.extend(rest.strip_prefix('(').and_then(type_at_start));
     }
     for (at, _) in line.match_indices("alloc(") {
-        // `(T *)malloc(…)`
-        let start = line[..at].rfind(|c| !is_name(c)).map_or(0, |before| before + 1);
-        let cast = line[..start].trim_end().strip_suffix(')').and_then(|cast| Some(cast.rsplit_once('(')?.1));
-        found.extend(cast.and_then(|cast| type_at_start(cast.trim_end_matches([' ', '*']))));
+        // `(T *)malloc(…)`, `static_cast<T*>(std::malloc(…))`
+        let start = line[..at].rfind(|c| !is_name(c) && c != ':').map_or(0, |before| before + 1);
+        let before = line[..start].trim_end();
+        let old = || Some(before.strip_suffix(')')?.rsplit_once('(')?.1);
+        let new = || Some(before.strip_suffix('(')?.trim_end().strip_suffix('>')?.rsplit_once("_cast<")?.1);
+        let cast = old().or_else(new).and_then(|cast| cast.trim_end().strip_suffix('*'));
+        found.extend(cast.and_then(type_at_start).filter(|name| name != "void"));
     }
     found
 }
@@ -258,7 +295,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The type that a text begins with, without its template arguments.
+/// The type that a text begins with, without its template arguments; with its stars, if it is a pointer.
 fn type_at_start(text: &str) -> Option<String> {
     let mut text = text.trim_start();
     for word in ["struct ", "union ", "const ", "class ", "volatile "] {
@@ -271,21 +308,93 @@ fn type_at_start(text: &str) -> Option<String> {
     }
     let name = text[..end].trim().trim_start_matches("::");
     // A pointer is not what it points to.
-    let is_pointer = text[end..].trim_start().starts_with('*');
-    (name.starts_with(|c: char| c.is_alphabetic() || c == '_') && !is_pointer).then(|| name.to_owned())
+    let stars = text[end..].chars().filter(|c| !c.is_whitespace()).take_while(|c| *c == '*').count();
+    name.starts_with(|c: char| c.is_alphabetic() || c == '_').then(|| name.to_owned() + &"*".repeat(stars))
 }
 
-/// The variable that a line assigns to.
-fn assigned(line: &str) -> Option<&str> {
+/// What a line assigns to: `t->buckets`, `*out`, `names[i]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Target<'a> {
+    variable: &'a str,
+    steps: Vec<Step<'a>>,
+}
+
+/// A step from a variable to what is assigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step<'a> {
+    Member(&'a str),
+    /// An element, or what a pointer points to.
+    Element,
+}
+
+impl Target<'_> {
+    fn is_plain(&self) -> bool {
+        self.steps.is_empty()
+    }
+}
+
+fn target(line: &str) -> Option<Target<'_>> {
     let at = line.find('=')?;
-    if line[at + 1..].starts_with('=') {
+    if line[at + 1..].starts_with('=') || line[..at].ends_with(['!', '<', '>']) {
         return None;
     }
-    let left = line[..at].trim_end();
-    let start = left.rfind(|c| !is_name(c)).map_or(0, |before| before + 1);
-    // A member is somebody else's.
-    let is_member = left[..start].ends_with(['.', '>', ']']);
-    (!is_member && start < left.len()).then(|| &left[start..])
+    let left = line[..at].trim();
+    let start = start_of_expression(left)?;
+    // `*out = …`, but not `char *out = …`.
+    let before = left[..start].trim_end_matches(|c: char| c == '*' || c.is_whitespace());
+    let declares = before.ends_with(|c: char| is_name(c) || matches!(c, '>' | ')' | ']'));
+    let stars = if declares { 0 } else { left[before.len()..start].matches('*').count() };
+    let mut rest = &left[start..];
+    let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+    let mut target = Target { variable: &rest[..end], steps: Vec::new() };
+    rest = &rest[end..];
+    while !rest.is_empty() {
+        if rest.starts_with('[') {
+            target.steps.push(Step::Element);
+            rest = &rest[closing(rest)? + 1..];
+            continue;
+        }
+        rest = rest.strip_prefix("->").or_else(|| rest.strip_prefix('.'))?;
+        let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+        target.steps.push(Step::Member(&rest[..end]));
+        rest = &rest[end..];
+    }
+    target.steps.extend(std::iter::repeat_n(Step::Element, stars));
+    target.variable.starts_with(|c: char| c.is_alphabetic() || c == '_').then_some(target)
+}
+
+/// Where the expression begins that a text ends with: a variable, with members and indices behind it.
+fn start_of_expression(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    let mut start = text.len();
+    let mut chars = text.char_indices().rev().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            ']' => depth += 1,
+            '[' => depth -= 1,
+            '>' if depth == 0 && text[..at].ends_with('-') => drop(chars.next()),
+            _ if depth > 0 || is_name(c) || c == '.' => {}
+            _ => break,
+        }
+        start = chars.peek().map_or(0, |(before, c)| before + c.len_utf8());
+        if depth < 0 {
+            return None;
+        }
+    }
+    (start < text.len()).then_some(start)
+}
+
+/// Where the bracket closes that a text begins with.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    text.char_indices().find_map(|(at, c)| {
+        depth += match c {
+            '[' => 1,
+            ']' => -1,
+            _ => 0,
+        };
+        (depth == 0).then_some(at)
+    })
 }
 
 fn fits(size: u64, of_type: u64) -> bool {
@@ -319,6 +428,10 @@ fn spelled(name: &str) -> String {
 
 /// What a block of so many bytes is, by the name of a type that the unit of `pc` knows.
 fn by_name(debug: &Rc<Debug>, pc: u64, name: &str, size: u64, shown: &str, count: Count) -> Option<HeapType> {
+    if name.ends_with('*') {
+        let pointer = debug.types.borrow_mut().pointer(shown);
+        return made_of_type(debug, pointer, size, shown.to_owned(), count);
+    }
     let last = without_scopes(name);
     let unit = debug.unit_of(pc)?;
     let index = debug.named_types(unit)?;
@@ -352,8 +465,24 @@ fn by_name(debug: &Rc<Debug>, pc: u64, name: &str, size: u64, shown: &str, count
     made_of(debug, at, size, Some(shown), count)
 }
 
-/// What a block of so many bytes is, by the variable of the function at `pc`, or else of its file, that points to it.
-fn by_variable(debug: &Rc<Debug>, pc: u64, name: &str, size: u64) -> Option<HeapType> {
+/// What a block of so many bytes is, by what the function at `pc` assigns it to.
+fn by_target(debug: &Rc<Debug>, pc: u64, target: &Target<'_>, size: u64) -> Option<HeapType> {
+    let mut ty = match variable(debug, pc, target.variable) {
+        Some(variable) => type_of(debug, variable)?,
+        // In C++, it may be a member of the object that the function is called on.
+        None => member(debug, type_of(debug, variable(debug, pc, "this")?)?, target.variable)?,
+    };
+    for step in &target.steps {
+        ty = match step {
+            Step::Member(name) => member(debug, ty, name)?,
+            Step::Element => behind(debug, ty)?,
+        };
+    }
+    made_of(debug, behind(debug, ty)?, size, None, Count::AsFits)
+}
+
+/// A variable of the function at `pc`, or else of its file.
+fn variable(debug: &Debug, pc: u64, name: &str) -> Option<EntryAt> {
     let function = debug.function(pc)?;
     let unit = debug.unit(function.unit)?;
     let mut found = None;
@@ -374,29 +503,74 @@ fn by_variable(debug: &Rc<Debug>, pc: u64, name: &str, size: u64) -> Option<Heap
         let offset = *debug.named_globals(function.unit)?.get(name.as_bytes())?.first()?;
         Some(EntryAt { offset, ..function })
     };
-    made_of(debug, pointee(debug, found.or_else(global)?)?, size, None, Count::AsFits)
+    found.or_else(global)
 }
 
-/// What a variable points to.
-fn pointee(debug: &Debug, variable: EntryAt) -> Option<EntryAt> {
-    let (unit, ty) = debug.inherited(variable, gimli::DW_AT_type)?;
-    let mut at = debug.referred(unit, ty)?;
+/// The type of a variable or member, without names and qualifiers.
+fn type_of(debug: &Debug, at: EntryAt) -> Option<EntryAt> {
+    let (unit, ty) = debug.inherited(at, gimli::DW_AT_type)?;
+    plain(debug, debug.referred(unit, ty)?)
+}
+
+/// The type behind names and qualifiers.
+fn plain(debug: &Debug, mut at: EntryAt) -> Option<EntryAt> {
     for _ in 0..16 {
         let entry = debug.entry(at)?;
-        at = debug.referred(at.unit, entry.attr_value(gimli::DW_AT_type)?)?;
-        if entry.tag() == gimli::DW_TAG_pointer_type {
+        let is_name =
+            [gimli::DW_TAG_typedef, gimli::DW_TAG_const_type, gimli::DW_TAG_volatile_type, gimli::DW_TAG_atomic_type];
+        if !is_name.contains(&entry.tag()) {
             return Some(at);
         }
+        at = debug.referred(at.unit, entry.attr_value(gimli::DW_AT_type)?)?;
     }
     None
+}
+
+/// What a pointer points to, or the elements of an array.
+fn behind(debug: &Debug, ty: EntryAt) -> Option<EntryAt> {
+    let at = plain(debug, ty)?;
+    let entry = debug.entry(at)?;
+    let leads = [gimli::DW_TAG_pointer_type, gimli::DW_TAG_array_type, gimli::DW_TAG_reference_type];
+    if !leads.contains(&entry.tag()) {
+        return None;
+    }
+    debug.referred(at.unit, entry.attr_value(gimli::DW_AT_type)?)
+}
+
+/// The type of a member of a class, or of what a pointer to it points to; also of those around it.
+fn member(debug: &Debug, ty: EntryAt, name: &str) -> Option<EntryAt> {
+    let at = behind(debug, ty).map_or(Some(ty), |pointed| plain(debug, pointed))?;
+    member_of(debug, at, name, 8)
+}
+
+fn member_of(debug: &Debug, class: EntryAt, name: &str, depth: u32) -> Option<EntryAt> {
+    let below = children(debug.unit(class.unit)?, class.offset);
+    let text = |child: &Entry| debug.text(class.unit, child.attr_value(gimli::DW_AT_name)?);
+    let ty = |child: &Entry| plain(debug, debug.referred(class.unit, child.attr_value(gimli::DW_AT_type)?)?);
+    let own = below.iter().filter(|child| child.tag() == gimli::DW_TAG_member);
+    if let Some(found) = own.clone().find(|child| text(child).as_deref() == Some(name)) {
+        return ty(found);
+    }
+    // Base classes, and unions without a name.
+    let depth = depth.checked_sub(1)?;
+    let bases = below.iter().filter(|child| child.tag() == gimli::DW_TAG_inheritance);
+    let inside = bases.chain(own.filter(|child| text(child).is_none()));
+    inside.filter_map(ty).find_map(|base| member_of(debug, base, name, depth))
 }
 
 /// A block of so many bytes that holds one of a type, or several.
 fn made_of(debug: &Rc<Debug>, at: EntryAt, size: u64, shown: Option<&str>, count: Count) -> Option<HeapType> {
     let mut reader = debug.types.borrow_mut();
     let ty = reader.of_entry(debug, at)?;
-    let of_type = reader.types.get(ty).size;
-    let mut name = shown.map(str::to_owned).or_else(|| reader.types.get(ty).name.clone())?;
+    let is_pointer = debug.entry(at)?.tag() == gimli::DW_TAG_pointer_type;
+    let own_name = reader.types.get(ty).name.clone().or_else(|| is_pointer.then(|| type_text(debug, at, 8)));
+    drop(reader);
+    made_of_type(debug, ty, size, shown.map(str::to_owned).or(own_name)?, count)
+}
+
+fn made_of_type(debug: &Rc<Debug>, ty: TypeId, size: u64, name: String, count: Count) -> Option<HeapType> {
+    let of_type = debug.types.borrow().types.get(ty).size;
+    let mut name = name;
     if !fits(size, of_type) {
         return None;
     }
@@ -471,17 +645,43 @@ mod tests {
         assert_eq!(named("struct node *n = malloc(sizeof *n);"), [] as [&str; 0]);
         assert_eq!(named("auto a = std::make_shared<Account>(5);"), ["Account"]);
         assert_eq!(named("n = (node_t *) calloc(4, size);"), ["node_t"]);
-        assert_eq!(named("p = malloc(n * sizeof(char *));"), [] as [&str; 0], "a pointer is not what it points to");
+        assert_eq!(named("p = malloc(n * sizeof(char *));"), ["char*"], "a pointer is not what it points to");
+        assert_eq!(named("t->buckets = calloc(size, sizeof(struct entry *));"), ["entry*"]);
+        assert_eq!(named("lines = (char **)calloc(n, 8);"), ["char*"]);
+        assert_eq!(named("data_ = static_cast<Item*>(std::malloc(n));"), ["Item"]);
+        assert_eq!(named("p = (void *)malloc(n);"), [] as [&str; 0]);
         assert_eq!(named("a = new unsigned long[8];"), ["unsigned long"]);
         assert_eq!(named("it = newest(3);"), [] as [&str; 0]);
     }
 
     #[test]
-    fn lines_assign_to_variables() {
-        assert_eq!(assigned("struct node *n = malloc(sizeof *n);"), Some("n"));
-        assert_eq!(assigned("  table = calloc(4, 8);"), Some("table"));
-        assert_eq!(assigned("q->head = malloc(8);"), None);
+    fn functions_are_known_by_their_own_name_not_by_what_is_in_their_arguments() {
+        let make = "std::_MakeUniq<bank::Account>::__single_object std::make_unique<bank::Account, \
+                    std::__cxx11::basic_string<char> const&, long&>(std::__cxx11::basic_string<char> const&, long&)";
+        assert!(whole_path(make).starts_with("std::make_unique<"));
+        let construct = "void std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> \
+                         >::_M_construct<char*>(char*, char*, std::forward_iterator_tag)";
+        assert!(whole_path(construct).starts_with("std::__cxx11::basic_string<"));
+    }
+
+    #[test]
+    fn lines_assign_to_variables_and_to_members() {
+        use Step::{Element, Member};
+        let assigned = |line: &'static str| target(line).map(|target| (target.variable, target.steps));
+        let plain = |variable: &'static str| Some((variable, Vec::new()));
+        assert_eq!(assigned("struct node *n = malloc(sizeof *n);"), plain("n"));
+        assert_eq!(assigned("  table = calloc(4, 8);"), plain("table"));
+        assert_eq!(assigned("q->head = malloc(8);"), Some(("q", vec![Member("head")])));
+        assert_eq!(
+            assigned("self.lists[i + 1]->items = f(8);"),
+            Some(("self", vec![Member("lists"), Element, Member("items")]))
+        );
+        assert_eq!(assigned("*out = malloc(8);"), Some(("out", vec![Element])));
+        assert_eq!(assigned("if ((*out = malloc(8)) == NULL)"), Some(("out", vec![Element])));
+        assert_eq!(assigned("std::vector<int> *out = malloc(8);"), plain("out"));
         assert_eq!(assigned("if (malloc(8) == 0)"), None);
+        assert_eq!(assigned("x] = malloc(8)"), None);
+        assert_eq!(assigned("f(x) = malloc(8)"), None);
     }
 
     #[test]

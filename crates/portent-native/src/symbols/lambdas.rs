@@ -96,15 +96,19 @@ fn parameters(debug: &Debug, function: EntryAt) -> String {
     let given = children(unit, function.offset)
         .into_iter()
         .filter(|child| child.tag() == gimli::DW_TAG_formal_parameter && !child.has_attr(gimli::DW_AT_artificial));
-    let types = given.map(|child| type_text(debug, function.unit, child.attr_value(gimli::DW_AT_type), 8));
+    let types = given.map(|child| referred_text(debug, function.unit, child.attr_value(gimli::DW_AT_type), 8));
     types.collect::<Vec<_>>().join(", ")
 }
 
-/// What a type is called.
-fn type_text(debug: &Debug, unit: u32, ty: Option<Value>, depth: u32) -> String {
+fn referred_text(debug: &Debug, unit: u32, ty: Option<Value>, depth: u32) -> String {
     let at = ty.filter(|_| depth > 0).and_then(|ty| debug.referred(unit, ty));
-    let Some((at, entry)) = at.and_then(|at| Some((at, debug.entry(at)?))) else { return "void".to_owned() };
-    let inner = || type_text(debug, at.unit, entry.attr_value(gimli::DW_AT_type), depth - 1);
+    at.map_or_else(|| "void".to_owned(), |at| type_text(debug, at, depth))
+}
+
+/// What a type is called.
+pub(super) fn type_text(debug: &Debug, at: EntryAt, depth: u32) -> String {
+    let Some(entry) = debug.entry(at) else { return "void".to_owned() };
+    let inner = || referred_text(debug, at.unit, entry.attr_value(gimli::DW_AT_type), depth - 1);
     match entry.tag() {
         gimli::DW_TAG_pointer_type => inner() + "*",
         gimli::DW_TAG_reference_type => inner() + "&",

@@ -12,6 +12,7 @@ mod lambdas;
 mod read_types;
 mod types;
 mod units;
+mod unused;
 
 pub use frames::{FrameLayout, LocalPart};
 pub use globals::Datum;
@@ -22,12 +23,14 @@ use crate::files::{Kept, mapped};
 use entry_names::demangled;
 use globals::{Globals, Whole};
 use object::{Object as _, ObjectSection as _};
+use portent_explore::Counting;
 use portent_trace::{line_identity, source_lines};
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use units::{Debug, EntryAt};
+use unused::Code;
 
 /// A place in the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,6 +115,9 @@ struct Image {
     places: RefCell<FxHashMap<u64, Rc<SourcePlace>>>,
     /// What calls allocate, and how much of it.
     heap_types: RefCell<FxHashMap<(Allocating, u64), Rc<HeapType>>>,
+    /// Its code, for what the program does with results, and what is known of that by the places behind calls.
+    code: OnceCell<Option<Code>>,
+    unused: RefCell<FxHashMap<u64, Option<Counting>>>,
 }
 
 thread_local! {
@@ -133,7 +139,21 @@ impl Image {
     fn new(path: &str) -> Image {
         let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
         let (lines, file, debug, globals, filled, frames, places, heap_types) = Default::default();
-        Image { path: path.into(), name: name.into(), lines, file, debug, globals, filled, frames, places, heap_types }
+        let (code, unused) = Default::default();
+        Image {
+            path: path.into(),
+            name: name.into(),
+            lines,
+            file,
+            debug,
+            globals,
+            filled,
+            frames,
+            places,
+            heap_types,
+            code,
+            unused,
+        }
     }
     /// The image of a file as it is now, for places that are told relative to a directory.
     fn of(path: &str, directory: &Path) -> Rc<Image> {
@@ -159,6 +179,11 @@ impl Image {
     fn globals(&self) -> &Globals {
         let read = || self.file().map(|file| Globals::of(file, self.debug().cloned()));
         self.globals.get_or_init(|| read().unwrap_or_default())
+    }
+    /// What a call that returns there counts, if nobody looks at its result.
+    fn unused(&self, back: u64) -> Option<Counting> {
+        let code = self.code.get_or_init(|| self.file().map(Code::of)).as_ref()?;
+        *self.unused.borrow_mut().entry(back).or_insert_with(|| code.unused(back))
     }
     /// The bytes at an address of the file, if they are data that can change and that nothing is put into while it is loaded.
     fn initial(&self, address: u64, size: u32) -> Option<u64> {
@@ -389,6 +414,7 @@ impl Symbols {
             let place = self.place(pc);
             let inlined = place.inlined.iter().map(|inlined| inlined.function.clone());
             let functions: Vec<String> = inlined.chain(place.outer.clone()).collect();
+            let place_of_call = place.text.clone();
             let [place, own_place] = [called, own].map(|pc| self.place(pc));
             let around = place.inlined.iter().map(|inlined| &inlined.function).chain(&place.outer);
             let own_inlined = own_place.inlined.iter().map(|inlined| &inlined.function);
@@ -408,6 +434,7 @@ impl Symbols {
             let allocation = heap::Allocation {
                 functions: &functions,
                 around: &around,
+                place: &place_of_call,
                 line: &line,
                 callers: &callers,
                 own: counted(own),
@@ -445,6 +472,12 @@ impl Symbols {
         let inside = address.wrapping_sub(loaded.bias);
         let named = loaded.globals().and_then(|globals| globals.object(inside));
         Some(named.unwrap_or_else(|| loaded.without_symbol(inside)))
+    }
+
+    /// What an atomic update that returns there does, if the program does not look at its result.
+    pub fn unused(&self, back: u64) -> Option<Counting> {
+        let loaded = self.at(back)?;
+        loaded.image.unused(back.wrapping_sub(loaded.bias))
     }
 
     /// What a global variable holds when its module is loaded, as far as the file says that.

@@ -14,6 +14,24 @@ pub(super) struct TypeReader {
 /// Deeper nesting than this is not believed.
 const DEPTH: u32 = 64;
 
+/// Whether a class of the standard library is another container to its users: what is in it has no name for them.
+fn is_adapter(name: &str) -> bool {
+    ["queue<", "stack<", "priority_queue<"].iter().any(|start| name.starts_with(start))
+}
+
+/// So many bit-fields are all named.
+const MOST_BITS: usize = 5;
+
+/// A member that has some bits of a place.
+struct BitField {
+    name: String,
+    /// The first bit, counted from the beginning of the object, and the one behind the last.
+    from: u64,
+    to: u64,
+    /// How many bytes a variable of its type has.
+    room: u64,
+}
+
 impl TypeReader {
     /// The type that an attribute of a unit's entry names.
     pub(super) fn named_by(&mut self, debug: &Debug, unit: u32, value: Value) -> Option<TypeId> {
@@ -23,6 +41,11 @@ impl TypeReader {
     /// The type that an entry is.
     pub(super) fn of_entry(&mut self, debug: &Debug, at: EntryAt) -> Option<TypeId> {
         self.type_at(debug, at, DEPTH)
+    }
+
+    /// A pointer to something, by what people call it.
+    pub(super) fn pointer(&mut self, name: &str) -> TypeId {
+        self.types.add(Type { size: 8, name: Some(name.to_owned()), shape: Shape::Scalar(Meaning::Pointer) })
     }
 
     /// The type of a variable, which may stand at its declaration.
@@ -76,7 +99,12 @@ impl TypeReader {
                 (self.types.get(id).size, Shape::Alias(id))
             }
             gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
-                (own_size.unwrap_or(0), Shape::Record(self.members(debug, at, depth)))
+                let mut members = self.members(debug, at, depth);
+                if name.as_deref().is_some_and(is_adapter) {
+                    let is_inside = |member: &&mut Member| member.name == "c" && self.is_container(member.ty);
+                    members.iter_mut().filter(is_inside).for_each(|member| member.name.clear());
+                }
+                (own_size.unwrap_or(0), Shape::Record(members))
             }
             gimli::DW_TAG_array_type => {
                 let element = inner(self)?;
@@ -87,13 +115,22 @@ impl TypeReader {
         Some(Type { size, name, shape })
     }
 
+    fn is_container(&self, ty: TypeId) -> bool {
+        let name = self.types.get(ty).name.as_deref().unwrap_or_default();
+        ["deque<", "vector<", "list<"].iter().any(|start| name.starts_with(start))
+    }
+
     fn members(&mut self, debug: &Debug, at: EntryAt, depth: u32) -> Vec<Member> {
         let mut members = Vec::new();
+        let mut bits = Vec::new();
         let below = debug.unit(at.unit).map(|unit| children(unit, at.offset)).unwrap_or_default();
         for child in below {
             let is_member = matches!(child.tag(), gimli::DW_TAG_member | gimli::DW_TAG_inheritance);
-            let is_bits = child.has_attr(gimli::DW_AT_bit_size);
-            if !is_member || is_bits || child.has_attr(gimli::DW_AT_external) {
+            if !is_member || child.has_attr(gimli::DW_AT_external) {
+                continue;
+            }
+            if child.has_attr(gimli::DW_AT_bit_size) {
+                bits.extend(self.bit_field(debug, at.unit, &child, depth));
                 continue;
             }
             let offset = match child.attr_value(gimli::DW_AT_data_member_location) {
@@ -111,7 +148,59 @@ impl TypeReader {
             let name = name.and_then(|name| debug.text(at.unit, name)).unwrap_or_default();
             members.push(Member { name, offset, ty });
         }
+        let whole = debug.entry(at).and_then(|entry| entry.attr_value(gimli::DW_AT_byte_size)?.udata_value());
+        self.units_of_bits(bits, whole.unwrap_or(u64::MAX), &mut members);
         members
+    }
+
+    /// A member that has some bits of its bytes.
+    fn bit_field(&mut self, debug: &Debug, unit: u32, child: &Entry, depth: u32) -> Option<BitField> {
+        let number = |name| child.attr_value(name).and_then(|value| value.udata_value());
+        let ty = debug.referred(unit, child.attr_value(gimli::DW_AT_type)?)?;
+        let ty = self.type_at(debug, ty, depth)?;
+        let (room, bits) = (self.types.get(ty).size.max(1), number(gimli::DW_AT_bit_size)?);
+        let from = match number(gimli::DW_AT_data_bit_offset) {
+            Some(from) => from,
+            // As it was before DWARF 4: from the highest bit of a number downwards.
+            None => {
+                let room = number(gimli::DW_AT_byte_size).unwrap_or(room);
+                let below = room.checked_mul(8)?.checked_sub(number(gimli::DW_AT_bit_offset)?.checked_add(bits)?)?;
+                number(gimli::DW_AT_data_member_location)?.checked_mul(8)?.checked_add(below)?
+            }
+        };
+        let name = debug.text(unit, child.attr_value(gimli::DW_AT_name)?)?;
+        Some(BitField { name, from, to: from.checked_add(bits)?, room })
+    }
+
+    /// Bit-fields beside each other are one place of memory to the language and to the machine: a write of one writes all. It
+    /// is called by all of them.
+    fn units_of_bits(&mut self, bits: Vec<BitField>, whole: u64, members: &mut Vec<Member>) {
+        let mut units: Vec<(u64, u64, Vec<BitField>)> = Vec::new();
+        for field in bits {
+            let (first, last) = (field.from / 8, field.to.div_ceil(8));
+            match units.last_mut().filter(|(_, end, _)| first < *end) {
+                Some(unit) => {
+                    unit.1 = unit.1.max(last);
+                    unit.2.push(field);
+                }
+                None => units.push((first, last, vec![field])),
+            }
+        }
+        for (start, end, fields) in units {
+            // Compilers also access what is unused behind them, up to the next member.
+            let next = members.iter().map(|member| member.offset).filter(|&offset| offset >= end).min();
+            let room = fields.iter().map(|field| field.room).max().unwrap_or(1);
+            let rounded = end.checked_next_multiple_of(room).unwrap_or(end);
+            let end = rounded.min(next.unwrap_or(whole)).max(end);
+            let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+            let name = match &names[..] {
+                [first, .., last] if names.len() > MOST_BITS => format!("{first}|…|{last}"),
+                names => names.join("|"),
+            };
+            let size = end.saturating_sub(start);
+            let ty = self.types.add(Type { size, name: None, shape: Shape::Scalar(Meaning::Bits) });
+            members.push(Member { name, offset: start, ty });
+        }
     }
 
     /// An array of arrays, for as many dimensions as there are.

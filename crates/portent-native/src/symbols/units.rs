@@ -280,7 +280,7 @@ impl Debug {
     ///
     /// This alone looks at entries of all units, because nothing else says which unit defines a variable; it reads no
     /// attributes but those of variables, and goes past classes where the compiler says where they end.
-    pub(super) fn fixed_variables(&self) -> Vec<(u64, EntryAt)> {
+    pub(super) fn fixed_variables(&self) -> Vec<Fixed> {
         let mut found = Vec::new();
         for (number, lazy) in self.units.iter().enumerate() {
             let parsed;
@@ -299,9 +299,9 @@ impl Debug {
                 if matches!(met.tag(), gimli::DW_TAG_variable | gimli::DW_TAG_member)
                     && met.has(gimli::DW_AT_location)
                     && let Ok(entry) = lazy.header.entry(abbreviations, UnitOffset(met.offset))
-                    && let Some(address) = self.fixed_address(number as u32, &entry)
                 {
-                    found.push((address, EntryAt { unit: number as u32, offset: met.offset }));
+                    let at = EntryAt { unit: number as u32, offset: met.offset };
+                    self.fixed_pieces(at, &entry, &mut found);
                 }
                 let holds_none = is_class(met.tag()) || met.has(gimli::DW_AT_declaration);
                 if holds_none { Next::Behind } else { Next::Inside }
@@ -310,15 +310,40 @@ impl Debug {
         found
     }
 
-    fn fixed_address(&self, number: u32, entry: &Entry) -> Option<u64> {
-        let AttributeValue::Exprloc(expression) = entry.attr_value(gimli::DW_AT_location)? else { return None };
-        let encoding = self.units[number as usize].header.encoding();
-        match single(encoding, expression)? {
-            gimli::Operation::Address { address } => Some(address),
-            gimli::Operation::AddressIndex { index } => self.dwarf.address(self.unit(number)?, index).ok(),
-            _ => None,
+    /// Where a variable is. clang takes variables of a file to pieces, of which it leaves out those that nobody uses.
+    fn fixed_pieces(&self, at: EntryAt, entry: &Entry, found: &mut Vec<Fixed>) {
+        let Some(AttributeValue::Exprloc(expression)) = entry.attr_value(gimli::DW_AT_location) else { return };
+        let mut operations = expression.operations(self.units[at.unit as usize].header.encoding());
+        let (mut address, mut inside, mut pieces) = (None, 0_u64, Vec::new());
+        while let Ok(Some(operation)) = operations.next() {
+            match operation {
+                gimli::Operation::Address { address: known } if address.is_none() => address = Some(known),
+                gimli::Operation::AddressIndex { index } if address.is_none() => {
+                    address = self.unit(at.unit).and_then(|unit| self.dwarf.address(unit, index).ok());
+                }
+                gimli::Operation::Piece { size_in_bits, bit_offset: None } if size_in_bits % 8 == 0 => {
+                    let size = size_in_bits / 8;
+                    pieces.extend(address.take().map(|address| Fixed { address, at, inside, size: Some(size) }));
+                    inside = inside.saturating_add(size);
+                }
+                // What is computed from an address is no place.
+                _ => return,
+            }
         }
+        pieces.extend(address.filter(|_| inside == 0).map(|address| Fixed { address, at, inside, size: None }));
+        found.append(&mut pieces);
     }
+}
+
+/// A variable with a fixed address, or a piece of one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fixed {
+    pub(super) address: u64,
+    pub(super) at: EntryAt,
+    /// Where in the variable the piece begins.
+    pub(super) inside: u64,
+    /// How large the piece is; of a whole variable, its type says that.
+    pub(super) size: Option<u64>,
 }
 
 /// The operation of an expression that has only one.

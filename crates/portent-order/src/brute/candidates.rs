@@ -69,6 +69,10 @@ pub fn candidates(trace: &Trace, kind: Kind) -> Vec<Goal> {
                 }
             }
         }
+        Kind::Stuck => {
+            let waits = |&event: &EventId| oracle.can_wait(event);
+            goals.extend(events.iter().copied().filter(waits).map(|waiting| Goal::Stuck { waiting }));
+        }
         Kind::LostWakeup => {
             goals.extend((0..trace.pairings().len()).map(|k| Goal::LostWakeup { pairing: PairingId::new(k) }));
         }

@@ -70,7 +70,7 @@ impl Oracle<'_> {
             && self.can_have(state, thread, op, question.outcome)
     }
 
-    fn can_have(&self, state: &State, thread: ThreadId, op: Op, outcome: Outcome) -> bool {
+    pub(super) fn can_have(&self, state: &State, thread: ThreadId, op: Op, outcome: Outcome) -> bool {
         match (outcome, op) {
             (Outcome::Any, _) => true,
             (Outcome::Sees(value), Op::Read(x, _) | Op::Update(x, _)) => {

@@ -1,6 +1,7 @@
 //! The rules: the state of a reordering, what may happen in it, and the state after.
 
 use super::values::Held;
+use crate::divergence::Outcome;
 use crate::goal::{Model, Writer};
 use crate::read_rule::{ReadRule, Recorded};
 use portent_trace::{CondId, EventId, LockId, Mode, Op, Reach, SemId, ThreadId, Trace, VarId};
@@ -138,11 +139,27 @@ impl<'t> Oracle<'t> {
         next.is_none_or(|&e| !(self.possible(state, e) && self.keeps_read(state, e)))
     }
 
-    /// Whether a thread has run all its events or waits for a lock, a token, a semaphore or a notify. One that stands before a read
-    /// that it cannot keep, a branch that would go the other way, a try that would fail or a time-out does not wait: it would go on, otherwise.
+    /// Whether a thread is through or waits for a lock, a token, a semaphore or a notify; also behind all its events, if something is
+    /// pending there. One that stands before a read that it cannot keep, a branch that would go the other way, a try that would fail or a
+    /// time-out does not wait: it would go on, otherwise.
     pub(super) fn waits(&self, state: &State, thread: usize) -> bool {
-        let next = self.program[thread].get(state.position[thread]);
-        next.is_none_or(|&e| !self.possible(state, e) && !self.trace.tries(e) && !self.wakes_by_itself(e))
+        match self.program[thread].get(state.position[thread]) {
+            Some(&event) => self.can_wait(event) && !self.possible(state, event),
+            None => {
+                let thread = ThreadId::new(thread);
+                self.trace.pending(thread).is_none_or(|op| !self.can_have(state, thread, op, Outcome::Goes))
+            }
+        }
+    }
+
+    /// Whether there is something that a thread can wait for at an event.
+    pub(super) fn can_wait(&self, event: EventId) -> bool {
+        match self.trace.op(event) {
+            Op::Acquire(..) => !self.trace.tries(event),
+            Op::Wake(_) => !self.wakes_by_itself(event),
+            Op::Receive(_) | Op::Wait(_) => true,
+            _ => false,
+        }
     }
 
     /// Whether an event is a wake without a notify.

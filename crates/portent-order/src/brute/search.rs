@@ -126,6 +126,11 @@ impl Oracle<'_> {
                 let notified = self.done(state, pairing.notify);
                 notified && self.next(state, pairing.wake) && !self.possible(state, pairing.wake) && others_wait
             }
+            Wanted::Goal(&Goal::Stuck { waiting }) => {
+                self.can_wait(waiting)
+                    && self.next(state, waiting)
+                    && (0..self.program.len()).all(|t| self.waits(state, t))
+            }
             Wanted::Shape { read, shape, .. } => {
                 let written = match self.saw[read.index()] {
                     Writer::Init => shape != WitnessType::ReadBeforeWrite,

@@ -57,18 +57,7 @@ impl Replay<'_, '_> {
                 let x = op.variable().filter(|_| op.reads()).ok_or("the operation does not read")?;
                 ensure(self.memory[x.index()] == writer, "it would see another write")
             }
-            Outcome::Goes => match op {
-                Op::Acquire(..) | Op::Busy(..) => ensure(!self.is_held(thread, op), "the lock is held"),
-                Op::Receive(token) => {
-                    ensure(self.sent[token.index()] == trace.senders(token).len(), "its token is not sent")
-                }
-                Op::Wait(s) | Op::Empty(s) => ensure(self.counts[s.index()] > 0, "the semaphore is at zero"),
-                Op::Wake(c) => {
-                    let sleep = self.slept[thread.index()].ok_or("the thread does not sleep")?;
-                    ensure(self.asleep[c.index()].can_be_woken(sleep), "it is not notified")
-                }
-                _ => Err("the operation does not wait".into()),
-            },
+            Outcome::Goes => self.lets(thread, op),
             Outcome::Fails => match op {
                 Op::Wait(s) | Op::Empty(s) => ensure(self.counts[s.index()] == 0, "the semaphore is not at zero"),
                 Op::Wake(c) => {
@@ -78,6 +67,23 @@ impl Replay<'_, '_> {
                 _ => ensure(self.is_held(thread, op), "no other thread holds the lock"),
             },
             Outcome::Any => Ok(()),
+        }
+    }
+
+    /// Whether a thread that is at an operation could do it now.
+    pub(super) fn lets(&self, thread: ThreadId, op: Op) -> Result<(), String> {
+        let trace = self.checker.trace;
+        match op {
+            Op::Acquire(..) | Op::Busy(..) => ensure(!self.is_held(thread, op), "the lock is held"),
+            Op::Receive(token) => {
+                ensure(self.sent[token.index()] == trace.senders(token).len(), "its token is not sent")
+            }
+            Op::Wait(s) | Op::Empty(s) => ensure(self.counts[s.index()] > 0, "the semaphore is at zero"),
+            Op::Wake(c) => {
+                let sleep = self.slept[thread.index()].ok_or("the thread does not sleep")?;
+                ensure(self.asleep[c.index()].can_be_woken(sleep), "it is not notified")
+            }
+            _ => Err("the operation does not wait".into()),
         }
     }
 

@@ -46,6 +46,7 @@ impl Checker<'_> {
                 ensure(!waiting.iter().any(|&e| self.trace.tries(e)), "a try does not wait")
             }
             Goal::LostWakeup { pairing } => ensure(pairing.index() < self.trace.pairings().len(), "no such wait"),
+            Goal::Stuck { waiting } => ensure(self.can_wait(waiting), "nobody ever waits there"),
             Goal::LostUpdate { first, read, remote, second } => {
                 ensure(thread(first) != thread(remote), "one thread has both updates")?;
                 ensure(op(first).variable() == op(remote).variable(), "they update different variables")?;
@@ -56,6 +57,16 @@ impl Checker<'_> {
                     "the other thread does not update",
                 )
             }
+        }
+    }
+
+    /// Whether an event is one that can have to wait for others: no try, nothing that a thread does by itself.
+    fn can_wait(&self, event: EventId) -> bool {
+        match self.trace.op(event) {
+            Op::Receive(_) | Op::Wait(_) => true,
+            Op::Acquire(..) => !self.trace.tries(event),
+            Op::Wake(_) => self.trace.pairing_of_wake(event).is_some(),
+            _ => false,
         }
     }
 
@@ -125,6 +136,12 @@ impl Replay<'_, '_> {
                 Ok(())
             }
             Goal::LostWakeup { pairing } => self.lost(self.pairing(pairing.index())),
+            Goal::Stuck { waiting } => {
+                ensure(is_next(waiting), "the thread is not where it is to wait")?;
+                let goes_on = |thread: &ThreadId| !self.waits(*thread);
+                let other = trace.thread_ids().find(goes_on);
+                other.map_or(Ok(()), |thread| Err(format!("thread {} can go on", thread.index())))
+            }
         }
     }
 
@@ -140,11 +157,13 @@ impl Replay<'_, '_> {
         ensure(trace.thread_ids().all(|t| self.waits(t)), "another thread can go on")
     }
 
-    /// Whether a thread has run all its events or waits. Not before a read that it may not keep, nor at a try or a time-out: from there it
-    /// would go on, in another way.
+    /// Whether a thread is through or waits, also behind its last event. Not before a read that it may not keep, nor at a try or a
+    /// time-out: from there it would go on, in another way.
     pub(super) fn waits(&self, thread: ThreadId) -> bool {
-        let trace = self.checker.trace;
-        let by_itself = |e| matches!(trace.op(e), Op::Wake(_)) && trace.pairing_of_wake(e).is_none();
-        self.next(thread).is_none_or(|e| self.blocked(e).is_some() && !trace.tries(e) && !by_itself(e))
+        match (self.next(thread), self.checker.trace.pending(thread)) {
+            (Some(event), _) => self.checker.can_wait(event) && self.blocked(event).is_some(),
+            (None, Some(op)) => self.lets(thread, op).is_err(),
+            (None, None) => true,
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! the search: on a cycle after a choice, nothing is proven.
 
 use super::index::{Node, ScopeId, Source};
+use super::rows::Cut;
 use super::saturate::{Cycle, Saturation};
 use super::target::Target;
 use super::window::ScopesInChain;
@@ -102,6 +103,22 @@ impl Saturation<'_, '_> {
         Ok(true)
     }
 
+    /// Adds what the set is to contain, as it is then, and closes it, until nothing more is added. A choice: on a cycle, nothing is proven.
+    pub(super) fn grow_by(&mut self, target: &Target, more: impl Fn(&Self, &mut Cut)) -> Result<(), Cycle> {
+        loop {
+            let mut grown = self.cut.clone();
+            more(self, &mut grown);
+            if !grown.row().is_within(&target.stop) {
+                return Err(Cycle);
+            }
+            if grown == self.cut {
+                return Ok(());
+            }
+            self.grow(grown.row())?;
+            self.fixpoint(target)?;
+        }
+    }
+
     /// Puts every failed try into the scope that it was observed in, which may make the set grow. A choice: on a cycle,
     /// nothing is proven.
     pub(crate) fn assume_observed_holders(&mut self, target: &Target) -> Result<(), Cycle> {
@@ -115,24 +132,15 @@ impl Saturation<'_, '_> {
         if w.busy.is_empty() {
             return Ok(());
         }
-        loop {
-            let mut grown = self.cut.clone();
+        self.grow_by(target, |set, grown| {
             for &(node, holder) in &w.busy {
                 if let Some(acquire) = w.scopes[holder].acquire
-                    && self.contains(node)
+                    && set.contains(node)
                 {
                     grown.join(w.past_of(acquire));
                 }
             }
-            if !grown.row().is_within(&target.stop) {
-                return Err(Cycle);
-            }
-            if grown == self.cut {
-                break;
-            }
-            self.grow(grown.row())?;
-            self.fixpoint(target)?;
-        }
+        })?;
         for &(node, holder) in &w.busy {
             if !self.contains(node) {
                 continue;

@@ -272,15 +272,14 @@ impl Saturation<'_, '_> {
     /// allows it. A choice: on a cycle, nothing is proven.
     pub(super) fn assume_observed_counts(&mut self, target: &Target) -> Result<(), Cycle> {
         let w = self.w;
-        loop {
-            let mut grown = self.cut.clone();
+        self.grow_by(target, |set, grown| {
             for counter in w.counters.iter() {
                 for &(wait, post) in &counter.served {
-                    if self.contains(wait) {
+                    if set.contains(wait) {
                         grown.join(w.past_of(post));
                     }
                 }
-                let last_try = counter.needy.iter().rev().find(|&&node| self.is_try(node));
+                let last_try = counter.needy.iter().rev().find(|&&node| set.is_try(node));
                 for uses in counter.uses.iter().filter(|_| last_try.is_some()) {
                     let before = uses.nodes.iter().rev().find(|&&node| Some(&node) < last_try);
                     if let Some(&node) = before {
@@ -288,15 +287,7 @@ impl Saturation<'_, '_> {
                     }
                 }
             }
-            if !grown.row().is_within(&target.stop) {
-                return Err(Cycle);
-            }
-            if grown == self.cut {
-                break;
-            }
-            self.grow(grown.row())?;
-            self.fixpoint(target)?;
-        }
+        })?;
         for counter in w.counters.iter().filter(|counter| counter.has_tries) {
             let tries: Vec<Node> = counter.needy.iter().copied().filter(|&node| self.is_try(node)).collect();
             let uses = counter.uses.iter().flat_map(|uses| &uses.nodes);

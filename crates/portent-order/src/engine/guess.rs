@@ -94,13 +94,13 @@ impl<'w, 't> Guess<'w, 't> {
         self.left = most.min(ROUNDS * self.w.len() as u64);
         self.avoid.fill(None);
         self.insist.fill(false);
-        let found = target.lost.is_none() && (self.by_rules(target) || self.by_memory(target));
+        let found = target.stuck.is_none() && (self.by_rules(target) || self.by_memory(target));
         found.then(|| self.remembered())
     }
 
     /// The same by trial and error, after [`Guess::find`] for the same target.
     pub(crate) fn insist(&mut self, target: &Target) -> Option<&[Node]> {
-        if target.lost.is_some() {
+        if target.stuck.is_some() {
             return None;
         }
         let found = self.wander(target);

@@ -20,7 +20,6 @@ mod formulas;
 mod guess;
 mod index;
 mod layout;
-mod lost;
 mod matching;
 mod races;
 mod reads;
@@ -30,6 +29,7 @@ mod search;
 mod simulate;
 mod sleeps;
 mod slice;
+mod stuck;
 mod symbolic;
 mod target;
 mod theory;
@@ -186,7 +186,7 @@ impl<'v, 't> Engine<'v, 't> {
             && target.last.is_none_or(|(x, last)| {
                 w.last_writes(x, &target.cut).all(|d| last.node().is_some_and(|last| d <= last))
             });
-        if target.lost.is_some()
+        if target.stuck.is_some()
             || !target.finds.is_empty()
             || !as_observed
             || !target.is_met_by(w, &target.cut)
@@ -209,7 +209,7 @@ impl<'v, 't> Engine<'v, 't> {
             self.tiers.saturated += 1;
             return Settled::Impossible;
         }
-        if target.lost.is_none()
+        if target.stuck.is_none()
             && self.saturation.assume_observed_holders(target).is_ok()
             && self.saturation.choose_contained(target).is_ok()
             && let Some(settled) = self
@@ -229,8 +229,8 @@ impl<'v, 't> Engine<'v, 't> {
             self.tiers.observed += 1;
             return settled;
         }
-        let guesses = target.lost.is_some() && self.window.values.is_none();
-        let guessed = if guesses { self.guess_lost(target) } else { None };
+        let guesses = target.stuck.is_some() && self.window.values.is_none();
+        let guessed = if guesses { self.guess_stuck(target) } else { None };
         self.saturation.undo(mark);
         if let Some(order) = guessed.or_else(|| if guesses { self.guess_late(target) } else { None }) {
             self.tiers.observed += 1;

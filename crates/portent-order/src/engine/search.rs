@@ -5,7 +5,7 @@
 //! is put to the test by the simulator, and only constraints that stand in its way become clauses. Hot variables would
 //! need cubically many of them beforehand; hardly any are ever asked for.
 
-use super::index::{Node, ScopeId, Source, Variable, WaitId};
+use super::index::{Chain, Node, Place, ScopeId, Source, Variable};
 use super::simulate::Obstacle;
 use super::symbolic::Evaluation;
 use super::target::{Finds, Free, Target};
@@ -81,9 +81,10 @@ enum Decided {
 pub(super) enum Made {
     Obstacle(Obstacle),
     Last(Variable, Source, Node),
-    CanGoOn(WaitId, Node, Option<ScopeId>),
-    /// One of these orders, for an event that needs it; or where a wait is lost.
-    Needs(Option<WaitId>, Node, Vec<(Node, Node)>),
+    /// One of these orders, for an event that needs it.
+    Needs(Node, Vec<(Node, Node)>),
+    /// One of these orders, where nobody is to go on, for a chain that is there.
+    MustWait(Chain, Place, Vec<(Node, Node)>),
     /// One of these orders, where something is to be found after the set.
     Finds(Finds, Vec<(Node, Node)>),
 }
@@ -107,8 +108,8 @@ pub(crate) struct Search<'w, 't> {
     pub(super) made: FxHashSet<Made>,
     /// "This write is the last of its variable", by variable and write.
     last: FxHashMap<(Variable, Source), Lit>,
-    /// "This wait is lost", by wait.
-    pub(super) lost: FxHashMap<WaitId, Lit>,
+    /// "Nobody can go on after the set."
+    pub(super) stuck: Option<Lit>,
     /// "This scope is open at the cut".
     pub(super) open: FxHashMap<ScopeId, Lit>,
     /// In `values`: "this read sees what it expects", "this is what this read sees", "all reads before this
@@ -143,7 +144,7 @@ impl<'w, 't> Search<'w, 't> {
             pairs: FxHashMap::default(),
             made: FxHashSet::default(),
             last: FxHashMap::default(),
-            lost: FxHashMap::default(),
+            stuck: None,
             open: FxHashMap::default(),
             kept: FxHashMap::default(),
             sources: FxHashMap::default(),
@@ -252,12 +253,10 @@ impl<'w, 't> Search<'w, 't> {
                         Some(false) => return Found::Unknown(Unknown::Stalled),
                         None => {}
                     }
-                    if let Some(order) = self.stay_asleep(target) {
+                    if let Some(order) = self.get_stuck(target) {
                         return Found::Order(order);
                     }
-                    if !self.refine_goal(target, &order)
-                        && !refuses.as_mut().is_some_and(|refuses| refuses(self, &order))
-                    {
+                    if !self.refine_goal(target) && !refuses.as_mut().is_some_and(|refuses| refuses(self, &order)) {
                         return Found::Order(order);
                     }
                 }
@@ -317,13 +316,8 @@ impl<'w, 't> Search<'w, 't> {
             self.finds.insert(finds, lit);
             assumptions.push(lit);
         }
-        if let Some(wait) = target.lost {
-            let lit = match self.lost.get(&wait) {
-                Some(&lit) => lit,
-                None => self.fresh(),
-            };
-            self.lost.insert(wait, lit);
-            assumptions.push(lit);
+        if target.stuck.is_some() {
+            assumptions.push(self.is_stuck());
         }
         Some(assumptions)
     }
@@ -360,7 +354,7 @@ impl<'w, 't> Search<'w, 't> {
     pub(super) fn make_new(&mut self, obstacles: Vec<Obstacle>) -> bool {
         let simulator = self.theory.simulator();
         let made = |obstacle: Obstacle| match obstacle {
-            Obstacle::Needs(node, number) => Made::Needs(None, node, simulator.elsewhere(number).to_vec()),
+            Obstacle::Needs(node, number) => Made::Needs(node, simulator.elsewhere(number).to_vec()),
             obstacle => Made::Obstacle(obstacle),
         };
         let new = obstacles.into_iter().filter(|&o| self.made.insert(made(o))).collect::<Vec<_>>();
@@ -424,7 +418,7 @@ impl<'w, 't> Search<'w, 't> {
     }
 
     /// Holds an order that obeys all rules against the goal; adds what is missing and says so.
-    fn refine_goal(&mut self, target: &Target, order: &[Node]) -> bool {
+    fn refine_goal(&mut self, target: &Target) -> bool {
         let z = self.theory.z();
         let mut refined = false;
         if let Some((x, last)) = target.last {
@@ -453,8 +447,8 @@ impl<'w, 't> Search<'w, 't> {
             }
             refined = true;
         }
-        if let Some(wait) = target.lost {
-            refined |= self.refine_lost(wait, order);
+        if target.stuck.is_some() {
+            refined |= self.refine_stuck();
         }
         refined
     }

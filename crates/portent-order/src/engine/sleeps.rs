@@ -238,29 +238,20 @@ impl Saturation<'_, '_> {
     /// proven.
     pub(super) fn assume_observed_notifies(&mut self, target: &Target) -> Result<(), Cycle> {
         let w = self.w;
-        loop {
-            let mut grown = self.cut.clone();
+        self.grow_by(target, |set, grown| {
             for wait in w.waits.iter() {
-                if wait.wake.is_some_and(|wake| self.contains(wake)) {
+                if wait.wake.is_some_and(|wake| set.contains(wake)) {
                     wait.notify.into_iter().for_each(|notify| grown.join(w.past_of(notify)));
                 }
                 // A notify has woken whom it woke, at least where somebody must not be woken.
                 if let (Some(notify), Some(sleep)) = (wait.notify, wait.sleep)
                     && w.conditions[wait.condition].has_time_outs
-                    && self.contains(notify)
+                    && set.contains(notify)
                 {
                     grown.join(w.past_of(sleep));
                 }
             }
-            if !grown.row().is_within(&target.stop) {
-                return Err(Cycle);
-            }
-            if grown == self.cut {
-                break;
-            }
-            self.grow(grown.row())?;
-            self.fixpoint(target)?;
-        }
+        })?;
         for wait in w.waits.iter() {
             let Some(wake) = wait.wake.filter(|&wake| self.contains(wake)) else { continue };
             if let Some(notify) = wait.notify {

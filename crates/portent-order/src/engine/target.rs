@@ -9,7 +9,7 @@ use super::index::{Chain, Lock, Node, Place, ScopeId, Semaphore, Source, Variabl
 use super::rows::Cut;
 use super::window::{Act, Freed, ScopesInChain, Window};
 use crate::goal::{Goal, Writer};
-use portent_trace::{Mode, Op, Reach};
+use portent_trace::{EventId, Mode, Op, Reach, Trace};
 
 /// A lock that a chain is to find free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,8 +44,8 @@ pub(crate) struct Target {
     pub tail: Vec<Node>,
     /// An update that may read anything, in one step or in two, and where its thread stops.
     pub freed: Option<Freed>,
-    /// A wait that must stay asleep for good.
-    pub lost: Option<WaitId>,
+    /// A node at which a chain waits for good, as nobody can go on.
+    pub stuck: Option<Node>,
     /// Of each of these lists, one event must have happened.
     pub one_of: Vec<Vec<Node>>,
     /// A lock that a chain must be able to take after the set.
@@ -78,7 +78,7 @@ impl Target {
             next: Vec::new(),
             tail: Vec::new(),
             freed: None,
-            lost: None,
+            stuck: None,
             one_of: Vec::new(),
             free: None,
             finds: Vec::new(),
@@ -264,8 +264,30 @@ pub(crate) fn targets(window: &Window<'_>, goal: &Goal) -> Option<Vec<Target>> {
             if wakes_all || window.waits[wait].alone {
                 target = target.edge(notify, sleep);
             }
-            target.lost = Some(wait).filter(|_| !window.relaxed);
+            target.stuck = Some(wake).filter(|_| !window.relaxed);
             Some(vec![target])
         }
+        Goal::Stuck { waiting } => {
+            if !window.relaxed && !window.reaches_the_end() {
+                return None; // As above.
+            }
+            let node = window.node(waiting)?;
+            if !can_wait(window.trace, waiting) {
+                return Some(Vec::new());
+            }
+            let mut target = new().at(window, node);
+            target.stuck = Some(node).filter(|_| !window.relaxed);
+            Some(vec![target])
+        }
+    }
+}
+
+/// Whether there is something that a thread can wait for at an event.
+fn can_wait(trace: &Trace, event: EventId) -> bool {
+    match trace.op(event) {
+        Op::Acquire(..) => !trace.tries(event),
+        Op::Wake(_) => trace.pairing_of_wake(event).is_some(),
+        Op::Receive(_) | Op::Wait(_) => true,
+        _ => false,
     }
 }

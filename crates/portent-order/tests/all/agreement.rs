@@ -6,6 +6,7 @@ use portent_order::engine::{Effort, Engine, View};
 use portent_order::{Goal, Kind, Model, Verdict, Writer, brute, check};
 use portent_testing::goals::{engine_agrees, feasible, oracle_reaches};
 use portent_testing::traces::{Shapes, TinyTrace};
+use portent_trace::generate::TinyShape;
 use portent_trace::{EventId, Op, Trace};
 
 #[derive(Default, Debug)]
@@ -34,7 +35,7 @@ fn shapes(kind: Kind) -> Shapes {
         Kind::Atomicity => shape.blocks,
         Kind::Deadlock => shape.lock_heavy,
         Kind::LostWakeup => shape.conditions,
-        Kind::LostUpdate => true,
+        Kind::LostUpdate | Kind::Stuck => true,
     })
 }
 
@@ -107,6 +108,24 @@ fn for_each_trace(kind: Kind, test: impl Fn(&Trace, Model, &TinyTrace)) {
             test(&tiny.trace, model, &tiny);
         }
     }
+}
+
+/// Threads that meet at a barrier and a latch, with locks in hand, in every model.
+#[test]
+fn engine_and_oracle_agree_where_threads_gather() {
+    let gatherings: Shapes = std::iter::once(TinyShape::GATHERINGS).collect();
+    for model in Model::ALL {
+        for kind in [Kind::Race, Kind::FinalValue, Kind::Stuck] {
+            let mut count = Count::default();
+            for tiny in gatherings.traces(0..20_000) {
+                compare(&tiny, model, kind, &mut count);
+            }
+            println!("{model:5} {kind:?}: {count:?}");
+            assert!(count.feasible > 100 && count.feasible < count.goals, "{count:?}");
+        }
+    }
+    let rounds = |tiny: TinyTrace| tiny.trace.events().filter(|e| matches!(e.op, Op::Receive(_))).count();
+    assert!(gatherings.traces(0..1_000).map(rounds).sum::<usize>() > 300, "hardly anybody meets");
 }
 
 /// The sweep over all reads answers exactly what the questions answer one by one, also from the middle on.

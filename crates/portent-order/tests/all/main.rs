@@ -9,4 +9,5 @@ mod lost_wakeups;
 mod oracle;
 mod other_side;
 mod smt;
+mod stuck;
 mod symbolic;

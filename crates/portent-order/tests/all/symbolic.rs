@@ -121,7 +121,7 @@ fn truth(trace: &Trace, states: &[Reached], did: &Recorded, goal: &Goal) -> bool
             };
             states.iter().any(|s| (0..waiting.len()).all(|i| is_at(s, waiting[i]) && is_held_by_next(s, i)))
         }
-        Goal::LostUpdate { .. } => unreachable!("not of this list of kinds"),
+        Goal::LostUpdate { .. } | Goal::Stuck { .. } => unreachable!("not of this list of kinds"),
         Goal::LostWakeup { pairing } => {
             let pairing = trace.pairings()[pairing.index()];
             // One that would take another branch now, or divide by zero, does not wait for anybody.
@@ -247,7 +247,10 @@ fn run(programs: u64, first_seed: u64, program_of: impl Fn(u64) -> Little) {
                         Goal::Atomicity { remote, second, .. } => {
                             [remote, second].iter().any(|&e| updates_by_dividing(&trace, e))
                         }
-                        Goal::Deadlock { .. } | Goal::LostWakeup { .. } | Goal::LostUpdate { .. } => false,
+                        Goal::Deadlock { .. }
+                        | Goal::LostWakeup { .. }
+                        | Goal::LostUpdate { .. }
+                        | Goal::Stuck { .. } => false,
                     };
                     assert!(feasible || excepted, "only `reads` finds it: {story}");
                     fewer += u64::from(!feasible);

@@ -75,6 +75,8 @@ pub(crate) fn findings(
         let schedule = kept_whole(facts, model, &goal, schedule);
         let steps = facts.steps.convert(facts.trace, &goal, &schedule);
         let mut objects: Vec<&str> = bug.places().into_iter().map(|place| place.object.as_str()).collect();
+        // What others do is no object.
+        objects.retain(|object| !object.is_empty());
         objects.dedup();
         found.push(Finding {
             id: String::new(),

@@ -54,7 +54,7 @@ fn goal_inputs(facts: &Facts<'_>, goal: &Goal) -> BTreeSet<u32> {
         Goal::Nondeterminism { read, .. } => vec![*read],
         Goal::Atomicity { first, remote, second } => vec![*first, *remote, *second],
         Goal::LostUpdate { first, read, remote, second } => vec![*first, *read, *remote, *second],
-        Goal::FinalValue { .. } | Goal::Deadlock { .. } | Goal::LostWakeup { .. } => Vec::new(),
+        Goal::FinalValue { .. } | Goal::Deadlock { .. } | Goal::LostWakeup { .. } | Goal::Stuck { .. } => Vec::new(),
     };
     events.into_iter().map(|event| facts.trace.input_index(event)).collect()
 }

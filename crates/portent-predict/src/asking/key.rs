@@ -22,8 +22,12 @@ impl Key {
     /// The key of a cycle, whichever of its places comes first.
     pub(crate) fn of_cycle(mut places: Vec<u64>) -> Key {
         rotate_to_least(&mut places);
+        Key::of_places(Form::Cycle, places)
+    }
+    /// The key of some places.
+    pub(crate) fn of_places(form: Form, mut places: Vec<u64>) -> Key {
         let head = std::array::from_fn(|i| places.get(i).copied().unwrap_or(Key::NOTHING));
-        Key { form: Form::Cycle, head, more: places.split_off(places.len().min(3)) }
+        Key { form, head, more: places.split_off(places.len().min(3)) }
     }
     /// The source location of an event, as it stands in keys.
     pub(crate) fn at(trace: &Trace, event: EventId) -> u64 {

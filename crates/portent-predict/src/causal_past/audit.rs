@@ -338,6 +338,7 @@ impl Causal<'_, '_> {
             Goal::Atomicity { first, remote, second } => spread(&[first, remote, second]),
             Goal::LostUpdate { first, read, remote, second } => spread(&[first, read, remote, second]),
             Goal::Deadlock { ref waiting } => spread(waiting),
+            Goal::Stuck { waiting } => self.facts.trace.len() - waiting.index(),
             Goal::Nondeterminism { read, challenger: Writer::Event(c) } => spread(&[read, c]),
             Goal::Nondeterminism { read, challenger: Writer::Init } => read.index(),
             Goal::FinalValue { challenger, .. } => self.facts.trace.len() - challenger.index(),

@@ -69,6 +69,10 @@ impl Causal<'_, '_> {
                     return None;
                 }
             }
+            Goal::Stuck { waiting } => {
+                to_the_end = true;
+                stops = vec![waiting];
+            }
             Goal::LostWakeup { pairing } => {
                 to_the_end = true;
                 let pairing = self.facts.trace.pairings()[pairing.index()];

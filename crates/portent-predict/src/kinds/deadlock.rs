@@ -1,4 +1,5 @@
-//! Deadlocks: cycles of threads that each hold what another wants, of any length, and lost wake-ups.
+//! Deadlocks: cycles of threads that each hold what another wants, of any length, and lost wake-ups; what is left has a pass of its own
+//! ([`crate::stuck`]).
 //!
 //! Acquires are classed by (thread, a lock held, the lock wanted). Cycles of classes are few and are enumerated once;
 //! the candidates are the ways to pick one acquire from each class. What was wanted decides which held lock counts, so
@@ -8,7 +9,7 @@ use crate::asking::{Asker, Key, Window};
 use crate::bug::{BugKind, Form, Place, Role, Severity, Words};
 use crate::facts::Facts;
 use portent_order::Goal;
-use portent_trace::{EventId, LockId, Mode, Op, PairingId, ThreadId, Trace};
+use portent_trace::{EventId, LockId, Meaning, Mode, ObjectClass, Op, PairingId, ThreadId, Trace};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -33,12 +34,26 @@ pub(super) const LOST_WAKEUP: Words = Words {
     severity: Severity::Error,
 };
 
-/// The two forms of deadlock.
+pub(super) const STUCK: Words = Words {
+    title: "deadlock",
+    rule: "stuck",
+    identifier: "Stuck",
+    meaning: "Threads can wait for ever for what only they could do: for a thread to end, at a semaphore, a barrier or a condition, often \
+              with a lock that another needs. Wait without locks that others need, and acquire in the same order everywhere.",
+    severity: Severity::Error,
+};
+
+/// The forms of deadlock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deadlock {
     /// Threads wait for each other's locks.
     Cycle {
         /// The acquires at which they wait, each for a lock that the next one's thread holds.
+        waits: Vec<Place>,
+    },
+    /// Threads wait for each other, not only for locks; or for what nobody does any more.
+    Stuck {
+        /// Where they wait, in the order of the trace.
         waits: Vec<Place>,
     },
     /// A notify comes before the sleep it should end.
@@ -235,6 +250,25 @@ fn waits(window: &Window<'_, '_>) -> Vec<PairingId> {
 /// The acquires of a cycle.
 pub(super) fn wait_places(trace: &Trace, waiting: &[EventId]) -> Vec<Place> {
     waiting.iter().map(|&event| Place::of_event(trace, Role::Waiting, event)).collect()
+}
+
+/// Where threads wait, whatever for.
+pub(super) fn stuck_places(trace: &Trace, waiting: &[EventId]) -> Vec<Place> {
+    let names = trace.names();
+    let mut places = wait_places(trace, waiting);
+    for (place, &event) in places.iter_mut().zip(waiting) {
+        let Op::Receive(token) = trace.op(event) else { continue };
+        let (op, object) = match trace.meaning(token) {
+            Meaning::Join(thread) => ("join", names.thread(thread).to_owned()),
+            Meaning::Barrier(barrier) => ("barrier wait", names.called(ObjectClass::Barrier, barrier).into_owned()),
+            Meaning::Latch(latch) => ("latch wait", names.called(ObjectClass::Latch, latch).into_owned()),
+            Meaning::Once(once) => ("once", names.lock(once).into_owned()),
+            Meaning::Notify(condition) => ("wait", names.condition(condition).into_owned()),
+            Meaning::Fork(_) | Meaning::Named(_) => continue,
+        };
+        (place.op, place.object) = (op, object);
+    }
+    places
 }
 
 /// The wake that never comes, and the notify that is lost.

@@ -21,7 +21,7 @@ use crate::asking::Key;
 use crate::bug::{Form, Severity, Words};
 use crate::facts::Facts;
 use portent_order::Goal;
-use portent_trace::{EventId, LocId, LockId, Meaning, Mode, Op, SYSTEM_CALLS, ThreadId, Trace, VarId};
+use portent_trace::{EventId, LocId, LockId, Meaning, Mode, Op, ThreadId, Trace, VarId, is_system_call};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -314,7 +314,7 @@ impl<'a, 't> Scan<'a, 't> {
         match self.facts.trace.meaning(token) {
             Meaning::Fork(_) => true,
             Meaning::Named(name) => {
-                self.facts.trace.names().name(portent_trace::ObjectClass::Token, name) == SYSTEM_CALLS
+                is_system_call(self.facts.trace.names().name(portent_trace::ObjectClass::Token, name))
             }
             _ => false,
         }

@@ -28,6 +28,7 @@ pub use shape::WitnessType;
 
 use crate::asking::{Asker, Flags, Key, Window};
 use crate::bug::{BugKind, Form, Place, Role, Words};
+use crate::circle::circle;
 use crate::facts::Facts;
 use portent_order::{Goal, Model, Schedule};
 
@@ -70,6 +71,7 @@ impl Form {
             Form::Race => &race::WORDS,
             Form::Cycle => &deadlock::CYCLE,
             Form::LostWakeup => &deadlock::LOST_WAKEUP,
+            Form::Stuck => &deadlock::STUCK,
             Form::LostUpdate => &lost_update::WORDS,
             Form::Atomicity => &atomicity::WORDS,
             Form::Nondeterminism => &nondeterminism::WORDS,
@@ -88,6 +90,7 @@ pub(crate) fn key(facts: &Facts<'_>, goal: &Goal) -> Key {
         Goal::Atomicity { first, remote, second } => atomicity::key(facts.trace, first, remote, second),
         Goal::Deadlock { ref waiting } => deadlock::cycle_key(facts.trace, waiting),
         Goal::LostWakeup { pairing } => deadlock::wakeup_key(facts.trace, pairing),
+        Goal::Stuck { waiting } => Key::of_places(Form::Stuck, vec![Key::at(facts.trace, waiting)]),
         Goal::LostUpdate { first, remote, second, .. } => lost_update::key(facts.trace, first, remote, second),
     }
 }
@@ -110,6 +113,7 @@ pub(crate) fn places(facts: &Facts<'_>, goal: &Goal) -> Vec<Place> {
         Goal::Atomicity { first, remote, second } => atomicity::places(facts.trace, first, remote, second).into(),
         Goal::Deadlock { ref waiting } => deadlock::wait_places(facts.trace, waiting),
         Goal::LostWakeup { pairing } => deadlock::wakeup_places(facts.trace, pairing).into(),
+        Goal::Stuck { waiting } => deadlock::stuck_places(facts.trace, &[waiting]),
         Goal::LostUpdate { first, remote, second, .. } => atomicity::places(facts.trace, first, remote, second).into(),
     }
 }
@@ -144,6 +148,10 @@ pub(crate) fn bug(facts: &Facts<'_>, model: Model, goal: &Goal, witness: &Schedu
         Goal::LostWakeup { pairing } => {
             let [waiting, notify] = deadlock::wakeup_places(trace, pairing);
             Bug::Deadlock(Deadlock::LostWakeup { waiting, notify, pairing })
+        }
+        Goal::Stuck { waiting } => {
+            let waits = circle(facts, witness, waiting).waits;
+            Bug::Deadlock(Deadlock::Stuck { waits: deadlock::stuck_places(trace, &waits) })
         }
         Goal::LostUpdate { first, read, remote, second } => {
             let read = Place::of_event(trace, Role::Read, read);
@@ -210,7 +218,7 @@ macro_rules! places {
     ($bug:expr) => {
         match $bug {
             Bug::Race { first, second, .. } => vec![first, second],
-            Bug::Deadlock(Deadlock::Cycle { waits }) => waits.into_iter().collect(),
+            Bug::Deadlock(Deadlock::Cycle { waits } | Deadlock::Stuck { waits }) => waits.into_iter().collect(),
             Bug::Deadlock(Deadlock::LostWakeup { waiting, notify, .. }) => vec![waiting, notify],
             Bug::Atomicity { first, remote, second, .. } | Bug::LostUpdate { first, remote, second, .. } => {
                 vec![first, remote, second]
@@ -249,6 +257,7 @@ impl Bug {
             Bug::Race { .. } => Form::PossibleUseAfterFree,
             Bug::Deadlock(Deadlock::Cycle { .. }) => Form::Cycle,
             Bug::Deadlock(Deadlock::LostWakeup { .. }) => Form::LostWakeup,
+            Bug::Deadlock(Deadlock::Stuck { .. }) => Form::Stuck,
             Bug::Atomicity { .. } => Form::Atomicity,
             Bug::Nondeterminism(_) => Form::Nondeterminism,
             Bug::LostUpdate { .. } => Form::LostUpdate,
@@ -287,6 +296,7 @@ impl Bug {
                 Goal::Deadlock { waiting: waits.iter().map(|wait| wait.kernel).collect::<Option<_>>()? }
             }
             Bug::Deadlock(Deadlock::LostWakeup { pairing, .. }) => Goal::LostWakeup { pairing: *pairing },
+            Bug::Deadlock(Deadlock::Stuck { waits }) => Goal::Stuck { waiting: waits.first()?.kernel? },
             Bug::Atomicity { first, remote, second, .. } => {
                 Goal::Atomicity { first: first.kernel?, remote: remote.kernel?, second: second.kernel? }
             }

@@ -69,6 +69,7 @@ fn findings_come_in_the_order_of_harm() {
         "race",
         "cycle",
         "lost_wakeup",
+        "stuck",
         "lost_update",
         "property",
         "atomicity",

@@ -15,5 +15,6 @@ mod peers;
 mod reference;
 mod relaxed;
 mod steps;
+mod stuck;
 mod sync_preserving;
 mod worked;

@@ -2,7 +2,7 @@
 //! missed.
 
 use portent_order::{Goal, Kind, Model, brute};
-use portent_predict::{BugKind, Control, Evidence, Finding, Options, Prediction, predict};
+use portent_predict::{BugKind, Control, Evidence, Finding, Form, Options, Prediction, predict};
 use portent_testing::corpus::{cases, kind_key, tuple};
 use portent_testing::goals::feasible;
 use portent_testing::traces::Shapes;
@@ -19,8 +19,9 @@ fn predicted(trace: &Trace, model: Model, window: usize, jobs: usize) -> Predict
 /// Findings by kind, and the same from the places that reports show.
 fn answers(trace: &Trace, prediction: &Prediction) -> BTreeMap<&'static str, Tuples> {
     let mut all: BTreeMap<&'static str, Tuples> = Kind::ALL.into_iter().map(|k| (kind_key(k), Tuples::new())).collect();
-    // Lost updates need more than a feasible goal: `lost_updates` has their tests.
-    let counts = |f: &&Finding| f.evidence == Evidence::Predicted && f.kind() != BugKind::LostUpdate;
+    // Lost updates need more than a feasible goal, and of stuck threads many are one deadlock: they have tests of their own.
+    let others = |f: &Finding| f.kind() == BugKind::LostUpdate || f.bug.form() == Form::Stuck;
+    let counts = |f: &&Finding| f.evidence == Evidence::Predicted && !others(f);
     for finding in prediction.findings.iter().filter(counts) {
         let goal = finding.goal().unwrap();
         let from_goal = tuple(trace, &goal);

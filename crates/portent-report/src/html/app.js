@@ -1,12 +1,12 @@
 // The page as a whole: the list with its filters, the finding that is shown, and keys.
 
 const $ = id => document.getElementById(id);
-const state = { at: -1, shown: [], kinds: new Set(), verdicts: new Set(), view: "both", lanes: [], active: 0 };
+const state = { process: null, at: -1, shown: [], kinds: new Set(), verdicts: new Set(), view: "both", lanes: [], active: 0 };
 const source = new Source($("source"));
 
 function searchable(finding) {
   return finding.words ??= [finding.id, finding.level, finding.kind, finding.title, finding.object, finding.name, finding.verdict, finding.why, ...finding.processes,
-    ...finding.lines, ...finding.places.flatMap(place => [place.thread, place.at, place.function]),
+    ...finding.lines, ...finding.threads, ...finding.places.flatMap(place => [place.thread, place.at, place.function]),
     ...finding.stacks.flatMap(([, frames]) => frames.map(([text]) => text)), finding.failure?.decisive, finding.failure?.stderr].join(" ").toLowerCase();
 }
 
@@ -27,16 +27,33 @@ function chips() {
     ...(verdicts.length ? [element("span", { class: "gap" }), ...verdicts] : []));
 }
 
+/** The processes of a tree, those with failures first: each shows its own findings when it is chosen. */
+function processes() {
+  const failures = name => DATA.findings.filter(finding => finding.level === "failure" && finding.processes.includes(name)).length;
+  const rows = DATA.processes.map(([name, ran]) => ({ name, ran, failed: failures(name) }));
+  rows.sort((a, b) => (b.failed > 0) - (a.failed > 0));
+  $("processes").replaceChildren(...rows.map(({ name, ran, failed }) => element("button", {
+    "aria-pressed": state.process === name, "data-process": name, title: name,
+    onclick: () => {
+      state.process = state.process === name ? null : name;
+      filter();
+    },
+  }, element("b", { class: failed ? "failed" : null }, failed ? "✗" : "✓"), element("span", {}, name),
+    element("small", {}, `${failed ? counted(failed, "failure") : "no failure"}, ${ran}`))));
+}
+
 /** Applies search and filters; what was selected stays selected if it is still there. */
 function filter() {
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   const selected = state.shown[state.at];
   state.shown = DATA.findings.filter(finding =>
     (state.kinds.size === 0 || state.kinds.has(finding.kind)) &&
+    (state.process === null || finding.processes.includes(state.process)) &&
     (state.verdicts.size === 0 || state.verdicts.has(finding.verdict)) &&
     words.every(word => searchable(finding).includes(word)));
-  list(selected, words.length > 0 || state.kinds.size + state.verdicts.size > 0);
+  list(selected, words.length > 0 || state.process !== null || state.kinds.size + state.verdicts.size > 0);
   chips();
+  processes();
   const total = DATA.findings.length + DATA.left_out;
   $("shown").textContent = `${number(state.shown.length)} of ${counted(total, "finding")}`
     + (DATA.left_out ? ` (${number(DATA.left_out)} not in this page)` : "");

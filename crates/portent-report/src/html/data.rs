@@ -4,6 +4,7 @@
 //! events that are not in the page.
 
 use super::excerpts::Excerpts;
+use crate::deciding::act;
 use crate::json::model;
 use crate::lookup::{FAIL_TO_PASS, PASS, Passage, Value};
 use crate::place;
@@ -11,10 +12,10 @@ use crate::relevance::Relevance;
 use crate::report::{Report, Spot, Story, ToldTrace, Verdict};
 use crate::scene::{Scene, Sequence, State};
 use crate::source::Sources;
-use crate::text::summary;
+use crate::text::{begun, ran, summary};
 use crate::words::function;
 use portent_predict::{Role, StackFrame};
-use portent_trace::{EventId, LocId, Op, StackId};
+use portent_trace::{Ending, EventId, LocId, Op, StackId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -27,7 +28,7 @@ pub(super) const EVENTS: usize = 400_000;
 pub(super) const ENTRIES: usize = 2_000_000;
 
 /// What an event does, by the number that the page uses.
-const ACTIONS: [&str; 27] = [
+const ACTIONS: [&str; 29] = [
     "read",
     "write",
     "update",
@@ -55,6 +56,8 @@ const ACTIONS: [&str; 27] = [
     "pass once",
     "end a system call",
     "fence",
+    "free",
+    "destroy",
 ];
 
 #[derive(Serialize)]
@@ -62,6 +65,8 @@ pub(super) struct Data<'a> {
     input: &'a str,
     version: &'static str,
     summary: String,
+    /// The processes of a tree: their names, and how much was run of each.
+    processes: Vec<(&'a str, String)>,
     /// Findings that are not in the page.
     left_out: usize,
     actions: &'static [&'static str],
@@ -120,6 +125,8 @@ struct FindingData<'a> {
     command: Option<&'a str>,
     witness: Option<(u64, usize)>,
     places: Vec<PlaceData<'a>>,
+    /// Who its threads are, and where they were started.
+    threads: Vec<String>,
     trace: usize,
     observed: Order,
     breaking: Order,
@@ -239,6 +246,7 @@ impl<'a> Data<'a> {
             input: &report.settings.input,
             version: env!("CARGO_PKG_VERSION"),
             summary: summary(report),
+            processes: report.processes.iter().map(|one| (one.name.as_str(), ran(one))).collect(),
             left_out: report.stories.len() - shown.len(),
             actions: &ACTIONS,
             traces,
@@ -265,7 +273,11 @@ impl Events {
         let mut places: FxHashMap<(LocId, Option<StackId>), u32> = FxHashMap::default();
         for &id in wanted {
             let event = trace.event(id);
-            let (action, object) = match event.op {
+            let ended = trace.ends(id).zip(event.op.variable()).map(|(ending, x)| match ending {
+                Ending::Memory => (number_of("free"), trace.whole_name(x).into_owned()),
+                Ending::Object => (number_of("destroy"), trace.variable_name(x).into_owned()),
+            });
+            let (action, object) = ended.unwrap_or_else(|| match event.op {
                 Op::Read(x, _) => (0, trace.variable_name(x).into_owned()),
                 Op::Write(x, _) => (1, trace.variable_name(x).into_owned()),
                 Op::Update(x, _) => (2, trace.variable_name(x).into_owned()),
@@ -286,7 +298,7 @@ impl Events {
                 Op::End(b) => (16, names.block(b).into_owned()),
                 Op::Branch => (17, String::new()),
                 Op::Fence(_) => (26, String::new()),
-            };
+            });
             let fresh = objects.len() as u32;
             let object = *objects.entry(object).or_insert_with_key(|name| {
                 events.objects.push(name.clone());
@@ -382,6 +394,7 @@ fn finding<'a>(
         command: story.command.as_deref(),
         witness: finding.witness.as_ref().map(|witness| (witness.events(), witness.switches())),
         places: first_decisive(&story.places).map(|place| place_data(sources, place, story, number)).collect(),
+        threads: begun(sources, &story.threads),
         trace: story.run,
         observed: order(observed, &[]),
         breaking: order(breaking, &scene.breaking.pending),
@@ -423,8 +436,8 @@ fn place_data<'a>(
     PlaceData {
         role: place.role.name(),
         thread: place.thread.as_deref(),
-        what: format!("{} {}", place.op, place.object),
-        value: place.value.as_ref().map(Value::to_string),
+        what: format!("{} {}", act(place.op), place.object),
+        value: place.value.as_ref().filter(|value| value.is_telling()).map(Value::to_string),
         at: at.as_ref().map(|at| place::written(sources, at)),
         function: at.and_then(|at| at.function).map(|name| function(&name)),
         event: place.thread.as_ref().and_then(|_| goals.nth(nth)).and_then(|(_, event)| number(*event)),

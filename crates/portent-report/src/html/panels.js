@@ -34,6 +34,7 @@ function headOf(finding, goTo) {
     element("p", { class: "why" }, [finding.why, replayed, finding.diverged && `The replay diverged: ${finding.diverged}`].filter(Boolean).join(" ")),
     element("div", { class: "facts" }, ...facts.map(fact => element("span", {}, fact))),
     element("table", { id: "places" }, element("tbody", {}, ...places)),
+    finding.threads.length > 0 && element("ul", { class: "threads" }, ...finding.threads.map(told => element("li", {}, told))),
     toldOf(finding),
     command,
   ].filter(Boolean);

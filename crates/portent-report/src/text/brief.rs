@@ -10,7 +10,7 @@ use crate::place;
 use crate::report::{Report, Story, Verdict};
 use crate::source::Sources;
 use crate::threads::Begun;
-use crate::words::{cut, function, line, short, wrapped};
+use crate::words::{cut, function, line, short, title, wrapped};
 use portent_predict::{Failure, Role};
 
 /// Width of the labels.
@@ -26,7 +26,8 @@ const THREADS: usize = 3;
 /// `first`: it is the first of its page, and says what else a replay can do.
 pub(crate) fn block(report: &Report, story: &Story, look: &Look, first: bool) -> String {
     let mut page = Page { text: heading(report, story, look) + "\n", look };
-    page.prose(&story.why);
+    let nearer = |text: &str| place::nearer(&report.settings.sources, &story.places, text);
+    page.prose(&nearer(&story.why));
     page.reason(story);
     page.text.push_str(&lines(report, story, look));
     page.threads(report, story);
@@ -35,10 +36,10 @@ pub(crate) fn block(report: &Report, story: &Story, look: &Look, first: bool) ->
         Some(failure) => page.failure(report, story, failure),
         None => {
             if let Some(showed) = story.replayed.as_ref().and_then(|replayed| replayed.showed.as_ref()) {
-                page.say("seen as", &line(showed), 2);
+                page.say("seen as", &line(&nearer(showed)), 2);
             }
             if let Some(site) = &story.allocated {
-                page.say("memory", &format!("allocated at {}", line(site)), 1);
+                page.say("memory", &format!("allocated at {}", line(&nearer(site))), 1);
             }
         }
     }
@@ -75,7 +76,7 @@ pub(crate) fn heading(report: &Report, story: &Story, look: &Look) -> String {
     let gap = if places.is_empty() { "" } else { "  " };
     // Names give way before the rest does.
     let taken = 2 + gap.len() + places.chars().count() + 3 + right.chars().count();
-    let what = short(&line(&story.what()), width.saturating_sub(taken).max(30));
+    let what = title(&line(&story.what()), width.saturating_sub(taken).max(30));
     let left = what.chars().count() + 2 + gap.len() + places.chars().count();
     let space = width.saturating_sub(left + right.chars().count()).max(3);
     let (mark, ink) = match story.level {
@@ -103,7 +104,7 @@ fn places(report: &Report, story: &Story) -> String {
 pub(crate) fn row(report: &Report, story: &Story) -> String {
     let processes = report.processes_of(story).first().map_or_else(String::new, |name| cut(&line(name), 60));
     let parts =
-        [story.finding.id.clone(), short(&line(&story.what()), 60), places(report, story), story.sure(), processes];
+        [story.finding.id.clone(), title(&line(&story.what()), 60), places(report, story), story.sure(), processes];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
@@ -146,7 +147,7 @@ impl Page<'_> {
     /// Who the threads are: what the program calls them, what they run, and the line that started them.
     fn threads(&mut self, report: &Report, story: &Story) {
         let room = self.look.width.min(Look::WIDEST).saturating_sub(2 + LABEL);
-        let told = begun(&report.settings.sources, &story.threads);
+        let told = at_most(begun(&report.settings.sources, &story.threads), THREADS);
         self.list("threads", &told.iter().map(|told| cut(told, room)).collect::<Vec<_>>());
     }
 
@@ -186,7 +187,7 @@ impl Page<'_> {
 }
 
 /// A line for the threads that one line of the source started to run one function, and so on.
-fn begun(sources: &Sources, threads: &[Begun]) -> Vec<String> {
+pub(crate) fn begun(sources: &Sources, threads: &[Begun]) -> Vec<String> {
     let mut lines: Vec<(Vec<String>, String)> = Vec::new();
     for one in threads.iter().filter(|one| one.is_known()) {
         let Some(at) = &one.started else { continue };
@@ -199,8 +200,7 @@ fn begun(sources: &Sources, threads: &[Begun]) -> Vec<String> {
             None => lines.push((vec![name], told)),
         }
     }
-    let lines = lines.into_iter().map(|(names, told)| format!("{}  {told}", names.join(", "))).collect();
-    at_most(lines, THREADS)
+    lines.into_iter().map(|(names, told)| format!("{}  {told}", names.join(", "))).collect()
 }
 
 /// The first lines, and a sign that there are more.

@@ -149,7 +149,8 @@ fn telling(moments: Vec<Moment>) -> Vec<Moment> {
         let block = moment.what.starts_with("begin block") || moment.what.starts_with("end block");
         let fork = moment.relevance == Relevance::Fork && !own.contains(&moment.thread);
         // What a library does on its own account, before or after the user's code.
-        let foreign = moment.at.file.as_deref().is_some_and(|file| !is_user_file(file));
+        let foreign =
+            moment.at.file.as_deref().is_some_and(|file| !is_user_file(file)) || is_librarys_data(&moment.what);
         if !is_goal(&moment) && (block || fork || foreign) {
             folded += moment.folded + u64::from(fork || foreign);
         } else {
@@ -157,6 +158,11 @@ fn telling(moments: Vec<Moment>) -> Vec<Moment> {
         }
     }
     kept
+}
+
+/// Whether a text is about data that a library keeps to itself, which has no name.
+fn is_librarys_data(text: &str) -> bool {
+    text.split_once(" data of ").is_some_and(|(_, name)| name.contains(".so"))
 }
 
 /// At most so many moments: those that matter least, and of these the earliest, are left out.

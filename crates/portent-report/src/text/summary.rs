@@ -2,7 +2,7 @@
 
 use super::brief;
 use crate::level::Level;
-use crate::report::{Explored, Report};
+use crate::report::{Explored, Process, Report};
 use crate::words::{count, counted, cut, line};
 use portent_predict::{BugKind, Form, Harm, Incomplete};
 
@@ -35,6 +35,11 @@ pub(crate) fn summary(report: &Report, whole: bool) -> String {
     text + &processes(report, whole) + &last_line(report)
 }
 
+/// How much of a process was run.
+pub(crate) fn ran(process: &Process) -> String {
+    process.explored.as_ref().map_or_else(|| "not replayed".to_owned(), |ran| counted(ran.runs, "run"))
+}
+
 /// Processes that have a line each, unless all are wanted.
 const PROCESSES: usize = 40;
 
@@ -47,7 +52,7 @@ fn processes(report: &Report, whole: bool) -> String {
             0 => ("✓", "no failure".to_owned()),
             _ => ("✗", counted(failures, "failure")),
         };
-        let ran = one.explored.as_ref().map_or_else(|| "not replayed".to_owned(), |ran| counted(ran.runs, "run"));
+        let ran = ran(one);
         lines.push((failures == 0, format!("{mark} {}: {said}, {ran}\n", cut(&line(&one.name), 80))));
     }
     lines.sort_by_key(|(passed, _)| *passed);

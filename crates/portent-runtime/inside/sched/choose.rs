@@ -1,9 +1,11 @@
 //! Choosing where no plan does: by policy, by time, and at the end of the process.
 
-use super::{LONG, PATIENCE, Scheduler};
-use crate::answers;
+use super::{FIRST_LOWEST, LONG, PATIENCE, Scheduler};
+use crate::log::op;
 use crate::plan::policy;
+use crate::readiness::{self, Source};
 use crate::state::{Life, Thread, Wait, thread};
+use crate::{answers, sys};
 
 impl Scheduler {
     pub(super) fn draw(&mut self) -> u64 {
@@ -23,7 +25,13 @@ impl Scheduler {
         let asker = thread(asking.min(crate::log::MAX_THREADS as u32 - 1));
         // SAFETY: a thread of the table, or one that does not exist, whose flags are zero.
         let yields = asking != u32::MAX && unsafe { std::mem::take(&mut (*asker).yielded) };
-        if self.policy == policy::PCT && asking != u32::MAX && (yields || self.is_change_point(asker)) {
+        let sleeps = self.policy == policy::PCT && asking != u32::MAX && {
+            // Whoever sleeps expects others to go on meanwhile; nothing says that they do.
+            // SAFETY: as above.
+            let sleeps = unsafe { (*asker).pending.wait == Wait::Sleep };
+            sleeps && self.draw().is_multiple_of(2)
+        };
+        if self.policy == policy::PCT && asking != u32::MAX && (yields || sleeps || self.has_run_for_long(asker)) {
             // From here on everybody else goes first.
             self.lowest -= 1;
             // SAFETY: as above.
@@ -70,7 +78,10 @@ impl Scheduler {
                 chosen = Some(one);
             }
         }
-        let chosen = chosen?;
+        let mut chosen = chosen?;
+        if self.policy == policy::PCT {
+            chosen = self.after_changes(chosen);
+        }
         if !self.possible(chosen, &chosen.pending) {
             if self.policy == policy::PRIORITY && self.draw().is_multiple_of(8) {
                 self.lowest -= 1;
@@ -82,8 +93,7 @@ impl Scheduler {
             policy::STAY | policy::PRIORITY => PATIENCE,
             policy::ROUND_ROBIN => 100,
             policy::RANDOM => 1 + self.draw() % self.span,
-            policy::PCT if self.changes > 0 => 1 + self.draw() % (4 * self.span),
-            _ => 1 + self.draw() % 2000,
+            _ => self.strict_span(chosen),
         };
         chosen.allow(chosen.events + span);
         if self.exiting {
@@ -92,15 +102,62 @@ impl Scheduler {
         Some(chosen.id)
     }
 
-    /// Whether priorities change here: twice soon after the beginning (bugs of depth 3, in short programs), then seldom.
-    fn is_change_point(&mut self, asker: *mut Thread) -> bool {
+    /// Events of all threads so far.
+    fn executed(&self) -> u64 {
+        // SAFETY: threads of the table, under the lock.
+        (0..self.count).map(|id| unsafe { (*thread(id)).events }).sum()
+    }
+
+    /// Draws the points at which priorities change: each of `length` events is as likely as any other.
+    pub(super) fn draw_changes(&mut self, depth: u64, length: u64) {
+        self.length = length.max(1);
+        self.change_count = depth.saturating_sub(1).min(self.changes.len() as u64) as usize;
+        for at in 0..self.change_count {
+            self.changes[at] = [self.draw() % self.length, at as u64];
+        }
+        self.changes[..self.change_count].sort_unstable();
+    }
+
+    /// The thread with the highest priority of those that can go on, after the changes that fall before this event: whoever is about to
+    /// execute it goes behind all whose priority has not changed.
+    fn after_changes<'t>(&mut self, first: &'t mut Thread) -> &'t mut Thread {
+        let mut chosen = first;
+        let executed = self.executed();
+        while self.changed < self.change_count && self.changes[self.changed][0] <= executed {
+            // Which of them is the lowest has nothing to do with which comes first.
+            chosen.priority = FIRST_LOWEST + self.changes[self.changed][1];
+            self.changed += 1;
+            let possible = self.living().filter(|one| one.life == Life::Waiting && self.possible(one, &one.pending));
+            let Some(best) = possible.max_by_key(|one| one.priority) else { break };
+            if best.priority > chosen.priority {
+                chosen = best;
+            }
+        }
+        chosen
+    }
+
+    /// How long a thread goes on by its priority: until the next change, or until somebody before whom it goes only because they
+    /// cannot go on may be able to.
+    fn strict_span(&mut self, chosen: &Thread) -> u64 {
+        let executed = self.executed();
+        if executed >= self.length {
+            // The run is longer than it was known to be: from here on nobody waits for ever.
+            return 1 + self.draw() % 2000;
+        }
+        let mut ahead = self.living().filter(|one| one.id != chosen.id && one.priority > chosen.priority);
+        // An access makes nothing possible but what waits for a change.
+        if chosen.pending.op >= op::ACCESSES || ahead.any(|one| one.pending.wait == Wait::Change) {
+            return 1;
+        }
+        let next = self.changes[..self.change_count].get(self.changed).map_or(self.length, |change| change[0]);
+        (next.min(self.length).max(executed + 1) - executed).min(if self.exiting { 2000 } else { PATIENCE })
+    }
+
+    /// Whether the run is longer than it was known to be, and the thread has spent its turn.
+    fn has_run_for_long(&self, asker: *mut Thread) -> bool {
         // SAFETY: a thread of the table. Who has had no turn yet has not spent it.
         let is_spent = unsafe { (*asker).until > 0 && (*asker).events >= (*asker).until };
-        if is_spent && self.changes > 0 {
-            self.changes -= 1;
-            return true;
-        }
-        self.draw().is_multiple_of(64)
+        is_spent && self.executed() >= self.length
     }
 
     /// Whether a wait that time ends is over before the others are done. By default it is not; but nothing says how fast the
@@ -117,6 +174,21 @@ impl Scheduler {
             _ => 64,
         };
         self.draw().is_multiple_of(one_in)
+    }
+
+    /// A thread whose call others than this process may make possible: it waits in the kernel.
+    pub(super) fn by_outside(&mut self) -> Option<u32> {
+        // When the program has come to its end, nobody waits for the outside any more.
+        let at_end = self.away == 0 && self.exiting && self.exit_is_held() && !sys::has_children();
+        let least = if at_end { Source::InFlight } else { Source::Outside };
+        let waits = |one: &&mut Thread| {
+            let in_call = one.life == Life::Waiting && one.pending.wait == Wait::Ready;
+            in_call && (self.away > 0 || readiness::source(one, self.alone) >= least)
+        };
+        let found = self.living().find(waits)?;
+        found.goes_outside = true;
+        found.allow(found.events);
+        Some(found.id)
     }
 
     /// The earliest of the waits that time ends; the virtual clocks move on to it.

@@ -3,6 +3,7 @@
 use super::Scheduler;
 use crate::log::{diverged, note, op};
 use crate::plan::{goal, policy};
+use crate::readiness::{self, Source};
 use crate::state::{Life, Pending, Thread, Wait, thread};
 use crate::{init, process, record, signals, sys};
 
@@ -17,6 +18,7 @@ impl Scheduler {
             // Whoever is there already came before the seed.
             let drawn = self.draw();
             self.living().for_each(|one| one.priority = drawn | 1 << 63);
+            self.draw_changes(plan.header.depth, plan.header.length);
         }
         self.steps = plan.steps;
         self.step_count = plan.header.steps as usize;
@@ -27,6 +29,7 @@ impl Scheduler {
         self.family = plan.family;
         self.family_count = plan.header.threads as usize;
         self.trap = plan.header.trap != 0;
+        self.alone = plan.header.alone != 0;
         self.stop_at = plan.header.stop;
         self.pid = sys::getpid();
     }
@@ -77,11 +80,19 @@ impl Scheduler {
                 // The plan says when the process ends.
                 _ if who.pending.wait == Wait::Exit => Some(Some(who.id)),
                 _ if self.possible(who, &who.pending) => Some(Some(who.id)),
+                _ if who.pending.wait == Wait::Ready && readiness::source(who, self.alone) > Source::Inside => {
+                    who.goes_outside = true;
+                    Some(Some(who.id))
+                }
                 _ if who.pending.deadline != 0 => {
                     self.time_out(who);
                     Some(Some(who.id))
                 }
                 // Whoever is away may make it possible.
+                _ if who.pending.wait == Wait::Ready && self.away > 0 => {
+                    who.goes_outside = true;
+                    Some(Some(who.id))
+                }
                 _ if self.away > 0 => Some(None),
                 _ => self.diverge(diverged::NOT_ENABLED, who.until - who.events),
             };
@@ -185,7 +196,8 @@ impl Scheduler {
             };
             for &id in goal {
                 let one = member(id);
-                if one.life == Life::Waiting && matches!(one.pending.op, op::START | op::RESUME) {
+                let begins = matches!(one.pending.op, op::START | op::RESUME) && one.pending.wait != Wait::Ready;
+                if one.life == Life::Waiting && begins {
                     one.allow(one.events);
                     return Some(one.id);
                 }

@@ -284,9 +284,10 @@ fn compare(program: &Little, run_on: RunOn, stop: Option<usize>, most: usize, st
 fn run(programs: u64, first_seed: u64, size: usize, most: usize) {
     let counts = each_seed(first_seed..first_seed + programs, |seed| {
         let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
-        let run_on = if seed / 5 % 2 == 0 { RunOn::Stay } else { RunOn::Random };
-        // Cycles of locks need more.
-        let size = if profile == Profile::Locks { size + 3 } else { size };
+        let run_on = if (seed / Profile::ALL.len() as u64).is_multiple_of(2) { RunOn::Stay } else { RunOn::Random };
+        // What waits in many ways needs more.
+        let more = matches!(profile, Profile::Locks | Profile::Semaphores | Profile::Conditions | Profile::All);
+        let size = if more { size + 3 } else { size };
         let program = program(seed, profile, size);
         let stop = (seed % 3 == 0).then_some(1 + seed as usize % 7);
         compare(&program, run_on, stop, most, &|| {
@@ -296,6 +297,17 @@ fn run(programs: u64, first_seed: u64, size: usize, most: usize) {
     let mut all = Count::default();
     counts.iter().for_each(|count| all.add(count));
     println!("{all:?}");
+    for (number, profile) in Profile::ALL.into_iter().enumerate() {
+        let mut of = Count::default();
+        let seeds = first_seed..first_seed + programs;
+        let own = seeds.zip(&counts).filter(|(seed, _)| *seed as usize % Profile::ALL.len() == number);
+        own.for_each(|(_, count)| of.add(count));
+        println!("{profile:?}: {of:?}");
+        assert!(of.programs * 10 > programs / Profile::ALL.len() as u64 * 8, "{profile:?}: {of:?}");
+        assert!(of.behaviours * 2 > of.programs * 3 && of.failures > 0 && of.races > 0, "{profile:?}: {of:?}");
+        let waits = !matches!(profile, Profile::Atomics);
+        assert!(!waits || of.stuck > 0, "{profile:?}: {of:?}");
+    }
     assert!(all.programs * 10 > programs * 9, "most programs are too large: {all:?}");
     assert!(all.failures > 0 && all.stuck > 0 && all.cycles > 0 && all.races > 0, "{all:?}");
 }

@@ -16,7 +16,7 @@ fn counters(threads: usize) -> Little {
         Instruction::Read { variable: 0, register: 0, atomic: false },
         Instruction::Write { variable: 0, value: Value::Register(0, 1), atomic: false },
     ];
-    Little { code: vec![body; threads], variables: 1, locks: 0, started: (0..threads).collect() }
+    Little { code: vec![body; threads], variables: 1, locks: 0, started: (0..threads).collect(), ..Little::default() }
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn an_endless_loop_is_stopped_and_proves_nothing() {
         Instruction::Write { variable: 1, value: Value::Number(1), atomic: true },
         Instruction::Unless(Condition(Comparison::Other, 0, 0), 0),
     ];
-    let program = Little { code: vec![wait], variables: 2, locks: 0, started: vec![0] };
+    let program = Little { code: vec![wait], variables: 2, locks: 0, started: vec![0], ..Little::default() };
     let explored = search(&mut Runner::new(&program, RunOn::Stay), &Options { runs: 5, ..Options::default() });
     assert!(explored.incomplete.contains(&Incomplete::Stopped), "{explored:?}");
 }

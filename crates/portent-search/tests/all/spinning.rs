@@ -1,6 +1,6 @@
 //! Loops that only look: the search, which leaves rounds of them out, held against every state of programs with such loops.
 
-use crate::little::machine::{Comparison, Condition, Instruction, Little, Next, Place, Value, World};
+use crate::little::machine::{Choice, Comparison, Condition, Instruction, Little, Next, Place, Value, World};
 use crate::little::runner::{RunOn, Runner};
 use portent_order::engine::Effort;
 use portent_order::{Goal, Schedule, Verdict};
@@ -41,7 +41,7 @@ fn truth(program: &Little, most: usize) -> Option<Facts> {
         let mut next = Vec::new();
         for thread in 0..places.len() {
             let mut after = (places.clone(), world.clone());
-            let Some(seen) = after.1.step(program, thread, &places[thread]) else { continue };
+            let Some(seen) = after.1.step(program, thread, &places[thread], Choice::default()) else { continue };
             after.0[thread] = program.after(thread, &places[thread], seen);
             let number = *numbers.entry(after.clone()).or_insert(states.len());
             if number == states.len() {
@@ -126,10 +126,7 @@ fn found(program: &Little, run_on: RunOn, story: &dyn Fn() -> String) -> Option<
                 let cuts =
                     stuck_cuts(run, visit.spins, visit.engine, 100_000, Effort::default()).expect("few combinations");
                 stuck.extend(cuts.into_values().map(|stuck| {
-                    let plan = |schedule: Schedule| {
-                        let turns = run.turns(&schedule);
-                        Plan { like: Some(visit.made), schedule, turns, seed: 0 }
-                    };
+                    let plan = |schedule: Schedule| run.plan(visit.made, schedule, 0);
                     (stuck.spins, stuck.schedules.into_iter().map(plan).collect::<Vec<Plan>>())
                 }));
                 return ControlFlow::Continue(());
@@ -204,7 +201,7 @@ fn assert_equal(register: usize, number: i64) -> Instruction {
 
 fn program_of(code: Vec<Vec<Instruction>>, variables: usize, locks: usize) -> Little {
     let started = (0..code.len()).collect();
-    Little { code, variables, locks, started }
+    Little { code, variables, locks, started, ..Little::default() }
 }
 
 /// The side of Peterson's lock; wrong if the turn is given away first.

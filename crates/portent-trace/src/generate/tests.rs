@@ -243,6 +243,8 @@ fn every_knob_makes_its_kind_of_event() {
         Fence,
         TryAcquire,
         TryAcquireShared,
+        SemaphoreTry,
+        WakeInTime,
     ];
     for op in InputOp::SIMPLE.iter().filter(|op| !never.contains(op)) {
         assert!(found.count(op.text()) > 0, "{}: {found:?}", op.text());

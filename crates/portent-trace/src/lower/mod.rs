@@ -42,7 +42,8 @@ use crate::error::{Malformed, Problem, TraceError};
 use crate::event::{Ending, FenceOrder, Meaning, Mode, Op, Reach, WriteOrder};
 use crate::ids::{CondId, EventId, Id, ThreadId, TokenId, VarId};
 use crate::input::{
-    AccessRun, HAS_VALUE, InputBatch, InputEvent, InputOp, InputSource, READ_CODES, SYSTEM_CALLS, THREAD_SHIFT, prefix,
+    AccessRun, HAS_VALUE, InputBatch, InputEvent, InputOp, InputSource, READ_CODES, THREAD_SHIFT, is_system_call,
+    prefix,
 };
 use crate::names::{Names, ObjectClass};
 use crate::trace::{Batch, EventSource, checked_event};
@@ -218,12 +219,12 @@ impl Lowering {
             InputOp::Sleep => self.sleep(s),
             InputOp::Notify => self.notify(s, Reach::One),
             InputOp::NotifyAll => self.notify(s, Reach::All),
-            InputOp::Wake => self.wake(s, conditions::By::Notify),
+            InputOp::Wake | InputOp::WakeInTime => self.wake(s, conditions::By::Notify),
             InputOp::TimeOut => self.wake(s, conditions::By::Itself),
             InputOp::Await => self.await_token(s),
             InputOp::SemaphoreInit => self.semaphore_init(s),
             InputOp::Post => self.post(s),
-            InputOp::SemaphoreWait => self.semaphore_wait(s),
+            InputOp::SemaphoreWait | InputOp::SemaphoreTry => self.semaphore_wait(s),
             InputOp::SemaphoreBusy => self.semaphore_busy(s),
             InputOp::CountDown => self.count_down(s),
             InputOp::LatchWait => self.latch_wait(s),
@@ -430,7 +431,7 @@ impl<S: InputSource> EventSource for Lowered<S> {
 fn incoming_is_system_call(incoming: &Incoming<'_>) -> bool {
     let token = incoming.event.object as usize;
     token < incoming.names.count(ObjectClass::Token)
-        && incoming.names.table(ObjectClass::Token).get(token) == SYSTEM_CALLS
+        && is_system_call(incoming.names.table(ObjectClass::Token).get(token))
 }
 
 /// The condition an event names.

@@ -3,9 +3,9 @@
 //! Who owns a block may turn out after its first accesses, so an owner is no part of an object's name, which findings of
 //! several runs are compared by: it is what people are told instead.
 
-use super::Object;
 use super::kinds::own_parts;
 use super::text::{Inside, Plus};
+use super::{Object, ObjectName};
 use crate::error::Problem;
 use crate::names::{Names, ObjectClass};
 use crate::short::is_librarys_own;
@@ -145,17 +145,38 @@ impl Names {
         }
         let nameless = |what: &str| Cow::Owned(format!("{what} (number {})", id + 1));
         match self.object(class, id).object {
-            Object::Heap { .. } => self.by_owner(class, id).map_or_else(|| self.name(class, id).into(), Cow::Owned),
+            Object::Heap { .. } => {
+                let name = self.object(class, id);
+                self.by_owner(class, id, &name).map_or_else(|| self.name(class, id).into(), Cow::Owned)
+            }
             Object::Stack { local: Some(local), .. } if is_librarys_own(local.function) => {
                 nameless("a library's local")
             }
             Object::Module { name, .. } if is_runtime(name) => nameless("memory without a name"),
+            // Where in a library it is says nothing to anybody but those who built it.
+            Object::Module { name, .. } if name.contains(".so") => nameless(&format!("data of {name}")),
+            // Which function of it is called, the line says.
+            Object::Global { name } if name.starts_with(VTABLE) => {
+                Cow::Owned(format!("virtual table of {}", &name[VTABLE.len()..]))
+            }
             Object::Memory { address: 4096.. } | Object::Unnamed { .. } => nameless("memory without a name"),
             _ => self.name(class, id).into(),
         }
     }
 
-    fn by_owner(&self, class: ObjectClass, id: u32) -> Option<String> {
+    /// The same of the whole block that memory was allocated as.
+    pub fn called_whole(&self, class: ObjectClass, id: u32) -> Cow<'_, str> {
+        match self.object(class, id).object {
+            object @ Object::Heap { .. } => {
+                let whole = ObjectName::of(object);
+                self.by_owner(class, id, &whole).unwrap_or_else(|| self.describe(&whole)).into()
+            }
+            _ => self.called(class, id),
+        }
+    }
+
+    /// What part of a block is called by who owns that. `id` is any of its parts.
+    fn by_owner(&self, class: ObjectClass, id: u32, name: &ObjectName<'_>) -> Option<String> {
         let owners = &self.objects().owners;
         if owners.all.is_empty() {
             return None;
@@ -164,10 +185,12 @@ impl Names {
         let word = |word: u32| self.objects().words().get(word as usize);
         let PackedOwner { through, several, .. } = packed;
         let owned = Owned { owner: word(packed.owner), behind: word(packed.behind), through, several };
-        let name = self.object(class, id);
         Some(format!("{}{}{}", owned.part(name.path, name.offset), owned.behind, name.apart.len_only()))
     }
 }
+
+/// What demanglers call the table of the virtual functions of a class.
+const VTABLE: &str = "vtable for ";
 
 /// Whether a module is Portent's own, of which nobody is told.
 fn is_runtime(module: &str) -> bool {
@@ -178,7 +201,6 @@ fn is_runtime(module: &str) -> bool {
 mod tests {
     use super::*;
     use crate::ids::LocId;
-    use crate::objects::ObjectName;
 
     #[test]
     fn memory_is_called_by_who_owns_it() {
@@ -190,7 +212,7 @@ mod tests {
             (pointer, true, "", 64, "byte 64 of bank.accounts"),
             (pointer, true, "", 0, "bank.accounts"),
             (pointer, false, ".limit", 0, "bank.accounts->limit"),
-            (pointer, false, ".log._M_impl._M_start", 0, "bank.accounts->log (start)"),
+            (pointer, false, ".log._M_impl._M_start", 0, "bank.accounts->log (begin)"),
             (pointer, false, "", 0, "*bank.accounts"),
             (pointer, false, "", 8, "byte 8 of *bank.accounts"),
             (element, false, ".second.hits", 0, "second.hits of an element of bank.accounts"),
@@ -202,6 +224,15 @@ mod tests {
             assert_eq!(owned(through, several).part(path, offset), expected);
         }
         let mut names = Names::default();
+        let table = ObjectName { offset: 32, ..ObjectName::of(Object::Global { name: "vtable for Display" }) };
+        let table = names.intern_object(ObjectClass::Variable, &table).unwrap();
+        assert_eq!(names.called(ObjectClass::Variable, table), "virtual table of Display");
+        let library = names.intern_object(
+            ObjectClass::Lock,
+            &ObjectName::of(Object::Module { name: "libstdc++.so.6", offset: 2_193_224 }),
+        );
+        let library = names.called(ObjectClass::Lock, library.unwrap());
+        assert_eq!(library, "data of libstdc++.so.6 (number 1)");
         let object = Object::Heap { type_name: Some("Account[]"), site: LocId::from_bits(0), ordinal: 1 };
         let name = ObjectName { path: "[3].balance", ..ObjectName::of(object) };
         let balance = names.intern_object(ObjectClass::Variable, &name).unwrap();
@@ -209,6 +240,7 @@ mod tests {
         let lock = names.intern_object(ObjectClass::Lock, &lock).unwrap();
         assert_eq!(names.called(ObjectClass::Variable, balance), names.name(ObjectClass::Variable, balance));
         names.own(ObjectClass::Variable, balance, &owned(pointer, true)).unwrap();
+        assert_eq!(names.called_whole(ObjectClass::Variable, balance), "bank.accounts in main()");
         assert_eq!(names.called(ObjectClass::Variable, balance), "bank.accounts[3].balance in main()");
         assert_eq!(names.called(ObjectClass::Lock, lock), "bank.accounts[3].lock in main()", "it is in the same block");
     }

@@ -73,8 +73,59 @@ pub fn site_text(names: &Names, site: LocId) -> String {
 /// Nothing is ever in the first page: what is accessed there is a member of what a null pointer does not point to.
 const NULL_PAGE: u64 = 4096;
 
-/// The insides of a library's class, in words: `._M_t._M_impl._M_node_count` are its `(node count)`.
+/// The insides of a library's class, in words: `._M_t._M_impl._M_node_count` are its `(size)`.
 pub(super) struct Inside<'a>(pub(super) &'a str);
+
+/// What users of the containers of libstdc++ know their members as. The first that is part of a path names it; members that lie
+/// beside each other have different words, so that nobody takes one for the other.
+const KNOWN: [(&str, &str); 39] = [
+    // std::vector, std::deque.
+    ("._M_start._M_cur", "begin"),
+    ("._M_start._M_first", "first block"),
+    ("._M_start._M_last", "end of the first block"),
+    ("._M_start._M_node", "place of the first block"),
+    ("._M_finish._M_cur", "end"),
+    ("._M_finish._M_first", "last block"),
+    ("._M_finish._M_last", "end of the last block"),
+    ("._M_finish._M_node", "place of the last block"),
+    ("._M_map_size", "number of blocks"),
+    ("._M_map", "blocks"),
+    ("._M_start", "begin"),
+    ("._M_finish", "end"),
+    ("._M_end_of_storage", "capacity"),
+    // std::map, std::set.
+    ("._M_node_count", "size"),
+    ("._M_header._M_parent", "root"),
+    ("._M_header._M_left", "first"),
+    ("._M_header._M_right", "last"),
+    // std::list.
+    ("._M_node._M_size", "size"),
+    ("._M_node._M_storage", "size"),
+    ("._M_node._M_next", "first"),
+    ("._M_node._M_prev", "last"),
+    // std::unordered_map and the like.
+    ("._M_element_count", "size"),
+    ("._M_before_begin", "first"),
+    ("._M_bucket_count", "number of buckets"),
+    ("._M_buckets", "buckets"),
+    ("._M_single_bucket", "only bucket"),
+    ("._M_rehash_policy", "rehash policy"),
+    // std::string.
+    ("._M_dataplus", "text"),
+    ("._M_string_length", "length"),
+    ("._M_local_buf", "short text"),
+    ("._M_allocated_capacity", "capacity"),
+    // std::optional, std::variant, std::any.
+    ("._M_engaged", "has a value"),
+    ("._M_payload", "value"),
+    ("._M_index", "which of its types"),
+    ("._M_u._M_", "value"),
+    // std::function, std::shared_ptr, std::unique_lock.
+    ("._M_functor", "function"),
+    ("._M_invoker", "call"),
+    ("._M_refcount", "count"),
+    ("._M_owns", "owns its lock"),
+];
 
 impl Display for Inside<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -83,6 +134,9 @@ impl Display for Inside<'_> {
             ["_M_t", "_M_impl", "_M_h", "_M_base", "_M_head_impl", "_M_ptr", "buf", "inner", "ptr", "pointer"];
         if self.0.starts_with("._vptr") {
             return f.write_str(" (virtual table)");
+        }
+        if let Some((_, words)) = KNOWN.iter().find(|(members, _)| self.0.contains(members)) {
+            return write!(f, " ({words})");
         }
         let members = self.0.split(['.', '[', ']']).filter(|member| !member.is_empty() && !WRAPPERS.contains(member));
         let words = members.map(|member| {
@@ -205,10 +259,12 @@ mod tests {
             (Object::Named("x[0..4]"), "", 0, "x[0..4]"),
             (accounts, "[2].balance", 0, "accounts[2].balance"),
             (accounts, "[2]", 3, "accounts[2]+3"),
-            (accounts, "._M_t._M_impl._M_node_count", 0, "accounts (node count)"),
-            (accounts, "[2].log._M_impl._M_start", 0, "accounts[2].log (start)"),
+            (accounts, "._M_t._M_impl._M_node_count", 0, "accounts (size)"),
+            (accounts, "[2].log._M_impl._M_start", 0, "accounts[2].log (begin)"),
+            (accounts, "._M_impl._M_finish._M_cur", 0, "accounts (end)"),
+            (accounts, "._M_h._M_something._M_else", 0, "accounts (something else)"),
             (node, "._vptr.Node", 0, "Node (virtual table) from list.c:31 (third)"),
-            (local, "._M_h._M_before_begin._M_nxt", 0, "total (before begin nxt) in main()"),
+            (local, "._M_h._M_before_begin._M_nxt", 0, "total (first) in main()"),
             (heap, "", 0, "memory from list.c:31 (third)"),
             (heap, "", 8, "byte 8 of memory from list.c:31 (third)"),
             (node, "", 0, "Node from list.c:31 (third)"),

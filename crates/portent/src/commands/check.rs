@@ -120,7 +120,7 @@ fn options_within(args: &CheckArgs, budget: Option<Duration>) -> Result<Options,
         width: args.search.width,
         functions: Box::new(move || chosen.functions()),
         recordings: args.recordings.get(),
-        strategy: args.strategy.strategy(),
+        strategy: args.strategy.strategy(args.pct_depth),
         extent: match args.runs {
             _ if args.exhaustive => Extent::Everything,
             Some(runs) => Extent::Runs(runs.get()),

@@ -22,6 +22,8 @@ pub(crate) mod replay;
 pub(crate) mod stats;
 mod stats_text;
 #[cfg(target_os = "linux")]
+mod suites;
+#[cfg(target_os = "linux")]
 mod tree;
 pub(crate) mod validate;
 

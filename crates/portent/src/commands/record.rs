@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::figures::counted;
 use crate::terminal::{self, Bar, Unit};
 use crate::traces;
-use portent_explore::{Plan, Policy};
+use portent_explore::{Pct, Plan, Policy};
 use portent_native::record::{Finished, NativeProgram, Recorded, run_of};
 use portent_native::run::examine::{self, Nature};
 use portent_native::run::family;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let tree = Tree::new()?;
     let mut program = NativeProgram::new(Invocation::here(path, args.program.clone())?, nature);
     program.invocation.processes = Some(tree.path().to_owned());
-    let finished = program.start(&Plan { policy: policy(args.sched), seed: args.seed, ..Plan::default() })?;
+    let finished = program.start(&Plan { policy: policy(args), seed: args.seed, ..Plan::default() })?;
     let started = Instant::now();
     let recorded = write(&finished, &output)?;
     let summary = Summary { output: &output, finished: &finished, converted: &recorded.converted };
@@ -94,12 +94,12 @@ fn others(tree: &Tree, invocation: &Invocation, output: &Path) -> Result<(), Fai
     Ok(())
 }
 
-fn policy(name: Option<PolicyName>) -> Policy {
-    match name {
+fn policy(args: &RecordArgs) -> Policy {
+    match args.sched {
         None => Policy::Stay,
         Some(PolicyName::Rr) => Policy::RoundRobin,
         Some(PolicyName::Random) => Policy::Random,
-        Some(PolicyName::Pct) => Policy::Pct,
+        Some(PolicyName::Pct) => Policy::Pct(Pct { depth: args.pct_depth.get().into(), steps: args.pct_steps.get() }),
         Some(PolicyName::Priority) => Policy::Priority,
     }
 }

@@ -113,7 +113,9 @@ fn program(args: &ReplayArgs, recording: &Recording, stop: Option<(u32, u32)>) -
         let stops = if stop.is_some() { "at the operation that decides" } else { "where the schedule ends" };
         terminal::message("gdb", &format!("stops {stops}; `thread apply all backtrace` shows where every thread is"));
     }
-    Ok(NativeProgram { invocation, nature, trap: args.debugger.is_some(), stop, server: None })
+    let mut program = NativeProgram::new(invocation, nature);
+    (program.trap, program.stop) = (args.debugger.is_some(), stop);
+    Ok(program)
 }
 
 /// What gdb does to stop in the program's own code, and not in the runtime that holds its threads there.

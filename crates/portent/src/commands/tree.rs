@@ -8,6 +8,7 @@
 //! says so.
 
 use super::exploring::{self, Target};
+use super::suites::Suite;
 use crate::failure::Failure;
 use crate::figures::count;
 use crate::interrupt::INTERRUPTED;
@@ -139,6 +140,7 @@ impl Checking<'_> {
         let directory = &self.program.invocation.directory;
         let mut subjects: Vec<Subject<'a>> = Vec::new();
         let mut single = 0;
+        let suite = Suite::of(&self.program.invocation);
         for member in members {
             let Some(log) = member.recording()? else { continue };
             if let Some(known) = subjects.iter_mut().find(|known| known.member.repeats(member)) {
@@ -150,6 +152,9 @@ impl Checking<'_> {
                 continue;
             }
             let mut name = member.name(directory);
+            if let Some(test) = suite.test_of(member) {
+                name = format!("{test} ({name})");
+            }
             if member.forked {
                 name.push_str(" (forked child)");
             }
@@ -342,7 +347,7 @@ impl Program for Alone<'_> {
         &self,
         plans: &[Plan<'_>],
         limit: &(dyn Fn() -> Duration + Sync),
-        ran: &mut dyn FnMut(Run) -> bool,
+        ran: &mut dyn FnMut(Option<Run>) -> bool,
     ) -> Result<(), Error> {
         self.program.run_each(plans, limit, ran)
     }

@@ -27,7 +27,8 @@ impl Checked {
         let path = programs::directory().join("special").join(program);
         let source = std::fs::read_to_string(&path).unwrap();
         let mut build = PORTENT.command();
-        build.args(["cc", "-O0", "-g", "-pthread", "-o", "debugged"]).arg(&path);
+        let compiler = if program.ends_with(".cpp") { "c++" } else { "cc" };
+        build.args([compiler, "-O0", "-g", "-pthread", "-o", "debugged"]).arg(&path);
         let built = run(&mut build, scratch.directory(), NOTHING, LIMIT);
         assert!(built.exited_with(0), "{}", built.describe());
         let mut check = PORTENT.command();
@@ -118,4 +119,20 @@ fn gdb_shows_where_a_thread_of_a_deadlock_waits() {
     let first = out.split("--first").nth(1).unwrap_or_else(|| panic!("{}", said.describe()));
     let waits = [checked.line("waits for b"), checked.line("waits for a")];
     assert!(waits.iter().any(|line| first.contains(&format!("debugged_deadlock.c:{line}"))), "{}", said.describe());
+}
+
+#[test]
+fn next_goes_to_the_next_line_of_the_program_out_of_what_a_library_does_for_it() {
+    let Some(checked) = Checked::new("gdb in a library", "debugged_vector.cpp") else { return };
+    let commands = ["printf \"--first\\n\"", "frame", "printf \"--next\\n\"", "next", "printf \"--end\\n\""];
+    let said = checked.debug(&checked.finding("race"), &commands);
+    let [reads, writes, behind] = ["reads", "writes", "behind"].map(|tag| checked.line(tag));
+    let first = part(&said, "--first", "--next");
+    let at = [reads, writes].into_iter().find(|line| first.contains(&format!("debugged_vector.cpp:{line}")));
+    let at = at.unwrap_or_else(|| panic!("it stops in the user's frame\n{}", said.describe()));
+    let next = part(&said, "--next", "--end");
+    let wanted = if at == reads { behind } else { writes + 1 };
+    // The lock is given back at the end of the function, of which gdb says the line where it was made.
+    let is_there = next.contains(&format!("{wanted}\t")) || at == writes && next.contains(&format!("{}\t", writes - 1));
+    assert!(is_there, "next goes to the next line\n{}", said.describe());
 }

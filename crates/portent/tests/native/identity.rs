@@ -1,8 +1,9 @@
 //! What a bug is recognised by: not by line numbers, directories or options of the compiler, and never taken for another.
 
 use crate::{PORTENT, left_out};
-use portent_testing::command::{LIMIT, NOTHING, run};
+use portent_testing::command::{LIMIT, NOTHING, run, there_is};
 use portent_testing::scratch::Scratch;
+use portent_testing::skipped;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -57,22 +58,30 @@ int main()
 "#;
 
 /// A program somewhere, and how it was built.
+#[derive(Clone, Copy)]
 struct Setting<'a> {
     /// Where its source is, below the scratch directory.
     sources: &'a str,
     /// Where it is built, and called from.
     build: &'a str,
     level: &'a str,
+    /// What compiles it; the first that there is, if nothing is said.
+    compiler: Option<&'a str>,
+    /// It is C, not C++.
+    c: bool,
 }
 
-const USUAL: Setting<'_> = Setting { sources: "project", build: "project", level: "-O1" };
+const USUAL: Setting<'_> = Setting { sources: "project", build: "project", level: "-O1", compiler: None, c: false };
 
 impl Setting<'_> {
     fn build(&self, scratch: &Scratch, source: &str) {
-        scratch.write(&format!("{}/bug.cpp", self.sources), source);
+        let file = if self.c { "bug.c" } else { "bug.cpp" };
+        scratch.write(&format!("{}/{file}", self.sources), source);
         scratch.write(&format!("{}/empty", self.build), "");
         let mut compile = PORTENT.command();
-        compile.args(["c++", self.level, "-g"]).arg(scratch.path(self.sources).join("bug.cpp")).args(["-o", "bug"]);
+        let (driver, variable) = if self.c { ("cc", "PORTENT_CC") } else { ("c++", "PORTENT_CXX") };
+        compile.args([driver, self.level, "-g", "-pthread"]).arg(scratch.path(self.sources).join(file));
+        compile.args(["-o", "bug"]).envs(self.compiler.map(|compiler| (variable, compiler)));
         succeed(&mut compile, &scratch.path(self.build));
     }
 
@@ -136,15 +145,132 @@ fn ids_survive_what_does_not_change_the_bug() {
     let indented = ONE_BUG.replace("    left.push_back(1);", "\tleft.push_back(1); // why not");
     assert_ne!(indented, ONE_BUG);
     assert_eq!(USUAL.findings(&indented, "race"), usual, "it was indented and remarked");
-    let elsewhere = Setting { sources: "elsewhere/src", build: "elsewhere/src", level: "-O1" };
+    let elsewhere = Setting { sources: "elsewhere/src", build: "elsewhere/src", ..USUAL };
     assert_eq!(elsewhere.findings(ONE_BUG, "race"), usual, "another working directory");
-    let apart = Setting { sources: "project/src", build: "out/debug", level: "-O1" };
+    let apart = Setting { sources: "project/src", build: "out/debug", ..USUAL };
     assert_eq!(apart.findings(ONE_BUG, "race"), usual, "another build directory");
     let plain = Setting { level: "-O0", ..USUAL };
     assert_eq!(plain.findings(ONE_BUG, "race"), usual, "without optimisation");
     let edited = USUAL.findings(&ONE_BUG.replace("++hits", "hits += 2"), "race");
     assert_eq!(edited["left"], usual["left"]);
     assert_ne!(edited["hits"], usual["hits"], "another line");
+}
+
+/// What two threads do to a list, an array, a counter and a variable of `main`, without a lock.
+const IN_C: &str = r#"#include <pthread.h>
+#include <stdlib.h>
+
+struct node {
+    int value;
+    struct node *next;
+};
+static struct node *list;
+static int hits;
+static struct {
+    long balance;
+    char name[8];
+} accounts[3];
+
+static void push(int value)
+{
+    struct node *n = malloc(sizeof *n);
+    n->value = value;
+    n->next = list;
+    list = n;
+}
+
+static void *work(void *arg)
+{
+    int *total = arg;
+    push(1);
+    hits++;
+    accounts[1].balance += 2;
+    *total += 2;
+    return NULL;
+}
+
+int main(void)
+{
+    int total = 0;
+    pthread_t other;
+    pthread_create(&other, NULL, work, &total);
+    work(&total);
+    pthread_join(other, NULL);
+    return total > 100;
+}
+"#;
+
+/// The same in C++, with a local that a lambda captures.
+const IN_CXX: &str = r#"#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+struct Account {
+    long balance = 0;
+    std::string owner;
+};
+std::vector<int> left;
+std::map<int, Account> accounts;
+
+static void work(int* total)
+{
+    left.push_back(1);
+    accounts[3].balance += 3;
+    *total += 2;
+}
+
+int main()
+{
+    accounts[3];
+    int total = 0;
+    auto shared = std::make_shared<Account>();
+    std::thread other([&] {
+        work(&total);
+        shared->balance++;
+    });
+    work(&total);
+    shared->balance++;
+    other.join();
+    return total > 100;
+}
+"#;
+
+#[test]
+fn every_compiler_and_level_gives_the_same_ids() {
+    if left_out("ids with several compilers") {
+        return;
+    }
+    for (c, source, first) in [(true, IN_C, "gcc"), (false, IN_CXX, "g++")] {
+        let settings = Setting { c, compiler: Some(first), ..USUAL };
+        let wanted = settings.findings(source, "race");
+        assert!(wanted.len() >= 4, "{wanted:?}");
+        let above = source.replacen("static void", "// A remark.\nstatic void", 1);
+        let mut tried = 0;
+        for version in ["", "-14", "-15", "-16", "-17", "-18", "-19"] {
+            let compiler = format!("{}{version}", if c { "clang" } else { "clang++" });
+            if !there_is(&compiler) {
+                continue;
+            }
+            tried += 1;
+            for level in ["-O0", "-O1", "-O2"] {
+                let setting = Setting { compiler: Some(&compiler), level, sources: "src", build: "out", ..settings };
+                let (mut found, mut wanted) = (setting.findings(&above, "race"), wanted.clone());
+                // clang 14 does not say where some variables are that others point to; later ones do.
+                if found.remove("a local of main").is_some() {
+                    assert!(version != "-19", "{compiler} {level}");
+                    wanted.remove("total in main");
+                }
+                assert_eq!(found, wanted, "{compiler} {level}");
+            }
+        }
+        if tried == 0 {
+            skipped("ids with clang", "no clang on this machine");
+        }
+        let optimised = Setting { level: "-O2", ..settings };
+        assert_eq!(optimised.findings(source, "race"), wanted, "{first} -O2");
+    }
 }
 
 #[test]
@@ -231,7 +357,7 @@ fn failures_are_recognised_too() {
     };
     let usual = failure(&USUAL, FAILURE);
     let above = FAILURE.replace("int main", "// A remark.\nint main");
-    let apart = Setting { sources: "src", build: "out", level: "-O0" };
+    let apart = Setting { sources: "src", build: "out", level: "-O0", ..USUAL };
     assert_eq!(failure(&apart, &above), usual);
     let elsewhere = FAILURE.replace("{ delete number; }", "{\n        delete number;\n    }");
     assert_ne!(failure(&USUAL, &elsewhere), usual, "it is freed by another line");

@@ -12,13 +12,26 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// What nobody may read in a report for people: addresses, insides of libraries, symbols, the runtime.
-const STRANGE: [&str; 9] =
-    ["0x", "stack(", "heap(", "_M_", "__gthread", "_ZN", "/usr/include", "bits/", "portent_runtime"];
+const STRANGE: [&str; 12] = [
+    "0x",
+    "stack(",
+    "heap(",
+    "_M_",
+    "__gthread",
+    "_ZN",
+    "/usr/include",
+    "bits/",
+    "portent_runtime",
+    " of libstdc++",
+    " of libc",
+    "vtable for",
+];
 
 fn all() -> Vec<PathBuf> {
     let directory = programs::directory().join("special/names");
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "cpp")).collect();
+    let is_source = |path: &PathBuf| path.extension().is_some_and(|end| end == "cpp" || end == "c");
+    let mut files: Vec<PathBuf> = files.filter(is_source).collect();
     files.sort();
     files
 }
@@ -47,7 +60,9 @@ fn check(path: &Path) -> Result<(), String> {
     let scratch = Scratch::new();
     let binary = scratch.path("program");
     let mut build = PORTENT.command();
-    build.args(["c++", "-std=c++20", "-g"]).arg(path).arg("-o").arg(&binary);
+    let is_c = path.extension().is_some_and(|end| end == "c");
+    let compiler = if is_c { &["cc", "-pthread"][..] } else { &["c++", "-std=c++20"] };
+    build.args(compiler).arg("-g").arg(path).arg("-o").arg(&binary);
     let built = run(&mut build, scratch.directory(), NOTHING, LIMIT);
     if !built.exited_with(0) {
         return Err(built.describe());
@@ -60,8 +75,18 @@ fn check(path: &Path) -> Result<(), String> {
     }
     let text = |name: &str| std::fs::read_to_string(scratch.path(name)).unwrap_or_default();
     let json: Value = serde_json::from_str(&text("found.json")).map_err(|error| error.to_string())?;
-    let objects = json["findings"].as_array().into_iter().flatten().filter(|one| one["level"] == "failure");
-    let objects: Vec<&str> = objects.filter_map(|one| one["object"].as_str()).collect();
+    let failures = || json["findings"].as_array().into_iter().flatten().filter(|one| one["level"] == "failure");
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for failure in failures() {
+        let first = failure["places"][0]["file"].as_str().unwrap_or_default();
+        if !first.ends_with(&file) {
+            return Err(format!("{} is told at {first}", failure["id"]));
+        }
+    }
+    // What a failed assertion is about, only what decides says.
+    let about = |one: &'_ Value| [&one["object"], &one["decisive"]["operation"]["object"]].map(Value::clone);
+    let objects: Vec<Value> = failures().flat_map(about).collect();
+    let objects: Vec<&str> = objects.iter().filter_map(Value::as_str).filter(|object| !object.is_empty()).collect();
     if !objects.iter().any(|object| wanted.split(" | ").any(|pattern| matches(pattern, object))) {
         return Err(format!("no failure is about {wanted}, but about {objects:?}"));
     }

@@ -30,25 +30,26 @@ fn texts<'a>(value: &'a Value, field: &str) -> Vec<&'a str> {
 }
 
 /// What must come of the three cases of special/cases.c, each run by itself: a race in one, nothing in one, one without threads.
-fn three_cases(finished: &Finished, scratch: &Scratch) {
+/// The first two are called so.
+fn three_cases(finished: &Finished, scratch: &Scratch, [racy, locked]: [&str; 2]) {
     assert_eq!(finished.code(), Some(1), "{}", finished.describe());
     let text = finished.out();
-    let heading = text.find("── cases --filter=racy ──").unwrap_or_else(|| panic!("{}", finished.describe()));
+    let heading = text.find(&format!("── {racy} ──")).unwrap_or_else(|| panic!("{}", finished.describe()));
     let race = text.find("data race on plain").unwrap_or_else(|| panic!("{}", finished.describe()));
     assert!(heading < race && text.matches("──\n").count() == 1, "{text}");
-    assert!(text.contains("✗ cases --filter=racy: 1 failure"), "{text}");
-    assert!(text.contains("✓ cases --filter=locked: no failure"), "{text}");
+    assert!(text.contains(&format!("✗ {racy}: 1 failure")), "{text}");
+    assert!(text.contains(&format!("✓ {locked}: no failure")), "{text}");
     assert!(text.contains("1 process that it started had one thread only"), "{text}");
     let document = json(scratch, "found.json");
-    assert_eq!(texts(&document["processes"], "name"), ["cases --filter=racy", "cases --filter=locked"]);
+    assert_eq!(texts(&document["processes"], "name"), [racy, locked]);
     let race = document["findings"].as_array().unwrap().iter().find(|one| one["kind"] == "race").unwrap();
     assert_eq!((&race["verdict"], &race["object"]), (&Value::from("confirmed"), &Value::from("plain")));
-    assert_eq!(race["processes"], serde_json::json!(["cases --filter=racy"]));
+    assert_eq!(race["processes"], serde_json::json!([racy]));
     let suites = scratch.read("found.xml");
-    assert!(suites.contains("<testsuite name=\"cases --filter=racy\" tests="), "{suites}");
-    assert!(suites.contains("<testcase classname=\"cases --filter=locked\" name=\"no failure found\"/>"), "{suites}");
+    assert!(suites.contains(&format!("<testsuite name=\"{racy}\" tests=")), "{suites}");
+    assert!(suites.contains(&format!("<testcase classname=\"{locked}\" name=\"no failure found\"/>")), "{suites}");
     let page = scratch.read("found.html");
-    assert!(page.contains(r#""processes":["cases --filter=racy"]"#), "the page names the process of the race");
+    assert!(page.contains(&format!(r#""processes":["{racy}"]"#)), "the page names the process of the race");
     let sarif = json(scratch, "found.sarif");
     let results = sarif["runs"][0]["results"].as_array().unwrap();
     assert!(results.iter().any(|one| one["properties"]["processes"] == race["processes"]), "{sarif}");
@@ -58,6 +59,9 @@ fn three_cases(finished: &Finished, scratch: &Scratch) {
     let replayed = portent(scratch, &words);
     assert!(replayed.code() == Some(1) && replayed.out().contains("shown in 1 of 1"), "{}", replayed.describe());
 }
+
+/// The two cases by their command lines, which is all that most drivers know.
+const COMMANDS: [&str; 2] = ["cases --filter=racy", "cases --filter=locked"];
 
 const REPORTS: [&str; 8] =
     ["--json", "found.json", "--junit", "found.xml", "--sarif", "found.sarif", "--html", "found.html"];
@@ -74,7 +78,7 @@ fn a_script_that_runs_three_tests_is_reported_test_by_test() {
     let scratch = with("cases");
     let script = "./cases --filter=racy && ./cases --filter=locked && ./cases --filter=alone";
     let finished = check_driver(&scratch, &["sh", "-c", script]);
-    three_cases(&finished, &scratch);
+    three_cases(&finished, &scratch, COMMANDS);
     assert!(finished.out().contains("sh has no instrumentation"), "{}", finished.describe());
 }
 
@@ -103,8 +107,31 @@ fn make_check_is_reported_test_by_test() {
     }
     let scratch = with("cases");
     scratch.write("Makefile", "check:\n\t./cases --filter=racy\n\t./cases --filter=locked\n\t./cases --filter=alone\n");
-    three_cases(&check_driver(&scratch, &["make", "-s", "check"]), &scratch);
+    three_cases(&check_driver(&scratch, &["make", "-s", "check"]), &scratch, COMMANDS);
 }
+
+/// A build of special/cases.c with three tests, by these files and this line of shell.
+fn built_by(files: &[(&str, &str)], line: &str) -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("cases.c", std::fs::read(programs::directory().join("special/cases.c")).unwrap());
+    for (name, text) in files {
+        scratch.write(name, text);
+    }
+    let built = run(PORTENT.command().arg("cc").arg("--version"), scratch.directory(), NOTHING, LIMIT);
+    assert_eq!(built.code(), Some(0), "{}", built.describe());
+    let mut shell = std::process::Command::new("sh");
+    let shell = shell.args(["-c", line]).env("PORTENT_CACHE", PORTENT.cache());
+    let made = run(shell.env("CC", format!("{} cc", PORTENT.program)), scratch.directory(), NOTHING, LIMIT);
+    assert_eq!(made.code(), Some(0), "{}", made.describe());
+    scratch
+}
+
+/// The two cases by the names of their tests.
+const TESTS: [&str; 2] = ["racy (build/cases --filter=racy)", "locked (build/cases --filter=locked)"];
+
+const CMAKE: &str = "cmake_minimum_required(VERSION 3.5)\nproject(three C)\nenable_testing()\nfind_package(Threads REQUIRED)\n\
+     add_executable(cases cases.c)\ntarget_link_libraries(cases Threads::Threads)\n\
+     foreach(name racy locked alone)\n  add_test(NAME ${name} COMMAND cases --filter=${name})\nendforeach()\n";
 
 #[test]
 fn ctest_on_a_cmake_project_of_three_tests_is_reported_test_by_test() {
@@ -114,24 +141,76 @@ fn ctest_on_a_cmake_project_of_three_tests_is_reported_test_by_test() {
     if !there_is("cmake") || !there_is("ctest") {
         return skipped("ctest", "no cmake on this machine");
     }
-    let scratch = Scratch::new();
-    let source = std::fs::read(programs::directory().join("special/cases.c")).unwrap();
-    scratch.write("cases.c", source);
-    scratch.write(
-        "CMakeLists.txt",
-        "cmake_minimum_required(VERSION 3.5)\nproject(three C)\nenable_testing()\nfind_package(Threads REQUIRED)\n\
-         add_executable(cases cases.c)\ntarget_link_libraries(cases Threads::Threads)\nset(CMAKE_BUILD_TYPE Debug)\n\
-         foreach(name racy locked alone)\n  add_test(NAME ${name} COMMAND cases --filter=${name})\nendforeach()\n",
-    );
-    // CMake wants one word for a compiler.
-    scratch.write("portent-cc", format!("#!/bin/sh\nexec '{}' cc \"$@\"\n", PORTENT.program));
-    let built = run(PORTENT.command().arg("cc").arg("--version"), scratch.directory(), NOTHING, LIMIT);
-    assert_eq!(built.code(), Some(0), "{}", built.describe());
-    let line = "chmod +x portent-cc && cmake -DCMAKE_C_COMPILER=\"$PWD/portent-cc\" . && cmake --build .";
-    let mut shell = std::process::Command::new("sh");
-    let made = run(shell.args(["-c", line]).env("PORTENT_CACHE", PORTENT.cache()), scratch.directory(), NOTHING, LIMIT);
-    assert_eq!(made.code(), Some(0), "{}", made.describe());
-    three_cases(&check_driver(&scratch, &["ctest"]), &scratch);
+    // The environment may name a compiler of two words, the option wants a list; a link is one word.
+    let program = PORTENT.program;
+    let option = format!("-DCMAKE_C_COMPILER={program};cc");
+    let build = "-S . -B build && cmake --build build";
+    let mut ways =
+        vec![format!("cmake {build}"), format!("env -u CC cmake '{option}' -DCMAKE_BUILD_TYPE=Debug {build}")];
+    if there_is("ninja") {
+        let link = format!("ln -s '{program}' portent-cc");
+        ways.push(format!("{link} && env -u CC cmake -G Ninja -DCMAKE_C_COMPILER=$PWD/portent-cc {build}"));
+    } else {
+        skipped("ctest after ninja", "no ninja on this machine");
+    }
+    for line in ways {
+        let scratch = built_by(&[("CMakeLists.txt", CMAKE)], &line);
+        three_cases(&check_driver(&scratch, &["ctest", "--test-dir", "build"]), &scratch, TESTS);
+    }
+}
+
+#[test]
+fn meson_test_is_reported_test_by_test() {
+    if left_out("meson test") {
+        return;
+    }
+    if !there_is("meson") || !there_is("ninja") {
+        return skipped("meson test", "no meson and ninja on this machine");
+    }
+    let project = "project('three', 'c')\n\
+        cases = executable('cases', 'cases.c', dependencies: dependency('threads'))\n\
+        foreach name : ['racy', 'locked', 'alone']\n  test(name, cases, args: '--filter=' + name)\nendforeach\n";
+    let scratch = built_by(&[("meson.build", project)], "meson setup build && ninja -C build");
+    // One after the other: meson runs several at once, and which of them begins first is chance.
+    let driver = ["meson", "test", "-C", "build", "--num-processes", "1"];
+    three_cases(&check_driver(&scratch, &driver), &scratch, TESTS);
+}
+
+/// Programs of a test framework: `main` is the framework's, and a filter chooses the tests.
+#[test]
+fn filters_of_test_frameworks_choose_what_is_checked() {
+    if left_out("test frameworks") {
+        return;
+    }
+    const TESTS_OF_GTEST: &str = "#include <gtest/gtest.h>\n\
+        TEST(Queue, Racy) { both(add); EXPECT_EQ(total, 2); }\nTEST(Queue, Locked) { both(add_locked); }\n";
+    const TESTS_OF_CATCH: &str = "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n\
+        TEST_CASE(\"racy\") { both(add); CHECK(total == 2); }\nTEST_CASE(\"locked\") { both(add_locked); }\n";
+    const BODY: &str = "#include <mutex>\n#include <thread>\nstatic int total;\nstatic std::mutex lock;\n\
+        static void add() { total++; }\nstatic void add_locked() { std::lock_guard guard(lock); total++; }\n\
+        static void both(void (*work)()) { std::thread one(work), two(work); one.join(); two.join(); }\n";
+    let frameworks = [
+        ("gtest", TESTS_OF_GTEST, &["-lgtest_main", "-lgtest"][..], "--gtest_filter=*Racy", "--gtest_filter=*Locked"),
+        ("Catch2", TESTS_OF_CATCH, &[], "racy", "locked"),
+    ];
+    for (name, tests, libraries, racy, locked) in frameworks {
+        let scratch = Scratch::new();
+        scratch.write("tests.cpp", format!("{BODY}{tests}"));
+        let build = [&["c++", "-std=c++17", "-pthread", "tests.cpp", "-o", "tests"][..], libraries].concat();
+        let built = portent(&scratch, &build);
+        if built.code() != Some(0) {
+            skipped(name, "it is not on this machine");
+            continue;
+        }
+        let found = portent(&scratch, &["check", "--budget", "20", "--json", "found.json", "--", "./tests", racy]);
+        assert_eq!(found.code(), Some(1), "{}", found.describe());
+        let document = json(&scratch, "found.json");
+        let race = document["findings"].as_array().unwrap().iter().find(|one| one["kind"] == "race").cloned();
+        let race = race.unwrap_or_else(|| panic!("{}", found.describe()));
+        assert_eq!(race["object"], "total", "{name}");
+        let quiet = portent(&scratch, &["check", "--budget", "20", "--", "./tests", locked]);
+        assert_eq!(quiet.code(), Some(0), "{}", quiet.describe());
+    }
 }
 
 #[test]

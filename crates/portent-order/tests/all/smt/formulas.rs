@@ -255,7 +255,9 @@ impl<'t> Encoding<'t> {
                 all(vec![lt(p(first), p(remote)), lt(p(remote), p(second)), lt(p(second), "z")])
             }
             Goal::Deadlock { ref waiting } => all(waiting.iter().map(|&e| at(trace, f, e)).collect()),
-            Goal::LostWakeup { .. } | Goal::LostUpdate { .. } => unreachable!("not asked of the SMT solver"),
+            Goal::LostWakeup { .. } | Goal::LostUpdate { .. } | Goal::Stuck { .. } => {
+                unreachable!("not asked of the SMT solver")
+            }
         }
     }
 }

@@ -81,6 +81,8 @@ pub(super) fn goal_formula(trace: &Trace, model: Model, f: &Facts, goal: &Goal) 
             if stops && trace.op(remote).reads() { any(vec![kept, free]) } else { kept }
         }
         Goal::Deadlock { ref waiting } => all(waiting.iter().map(|&e| at(e)).collect()),
-        Goal::LostWakeup { .. } | Goal::LostUpdate { .. } => unreachable!("not asked of the SMT solver"),
+        Goal::LostWakeup { .. } | Goal::LostUpdate { .. } | Goal::Stuck { .. } => {
+            unreachable!("not asked of the SMT solver")
+        }
     }
 }

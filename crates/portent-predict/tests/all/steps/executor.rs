@@ -182,7 +182,7 @@ impl Input {
                     continue;
                 }
                 InputOp::NotifyAll => up.append(&mut still),
-                InputOp::Wake | InputOp::TimeOut => {
+                InputOp::Wake | InputOp::WakeInTime | InputOp::TimeOut => {
                     let (slept, by_notify) = self.woken[&i];
                     if !(if by_notify { &mut up } else { &mut still }).remove(&slept) {
                         continue;
@@ -340,11 +340,11 @@ impl Execution<'_> {
             AcquireShared | TryAcquireShared => ensure(!self.excluded(thread, object, true), "the lock is held"),
             Busy => ensure(self.excluded(thread, object, false), "nobody else holds the lock"),
             BusyShared => ensure(self.excluded(thread, object, true), "nobody else holds the lock alone"),
-            Wake | TimeOut => {
+            Wake | WakeInTime | TimeOut => {
                 let can = !self.input.happen(&self.asleep(object), i).is_empty();
                 ensure(can, if self.input.woken[&i].1 { "nobody has woken it" } else { "it is woken" })
             }
-            SemaphoreWait => ensure(self.in_semaphore(object) > 0, "the semaphore is empty"),
+            SemaphoreWait | SemaphoreTry => ensure(self.in_semaphore(object) > 0, "the semaphore is empty"),
             SemaphoreBusy => ensure(self.in_semaphore(object) == 0, "the semaphore is not empty"),
             _ => Ok(()),
         }
@@ -441,7 +441,7 @@ impl Execution<'_> {
                 self.take(thread, object, false, depth);
             }
             Post => *self.counts.entry(object).or_default() += 1,
-            SemaphoreWait => *self.counts.entry(object).or_default() -= 1,
+            SemaphoreWait | SemaphoreTry => *self.counts.entry(object).or_default() -= 1,
             Read(_) | Write(_) | Update(_) => {
                 self.tainted[thread] |= reads(event.op) && self.reads_anew(i);
                 if writes(event.op) {
@@ -482,6 +482,16 @@ impl Execution<'_> {
             }
             BugKind::Deadlock if finding.bug.form() == Form::LostWakeup => {
                 self.is_lost(at(Role::Waiting)?, at(Role::Notify)?)
+            }
+            BugKind::Deadlock if finding.bug.form() == Form::Stuck => {
+                for place in finding.places() {
+                    let i = place.event.ok_or("a place has no event")? as usize;
+                    ensure(is_next(i), "a thread is not where it is to wait")?;
+                }
+                for i in (0..self.position.len()).filter_map(|thread| self.next(thread)) {
+                    ensure(self.forbidden(i).is_err(), &format!("event {i} is possible"))?;
+                }
+                Ok(())
             }
             BugKind::Deadlock => {
                 let waiting: Vec<usize> = finding.places().iter().filter_map(|p| Some(p.event? as usize)).collect();

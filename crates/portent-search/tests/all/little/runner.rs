@@ -1,11 +1,11 @@
 //! Little programs as subjects of a search: run under a plan, and turned into traces.
 
-use super::machine::{Instruction, Little, Next, Place, World};
+use super::machine::{Choice, Instruction, Little, Next, Place, World};
 use portent_search::{End, History, Operation, Plan, Run, Seen, Step, Subject};
 use portent_testing::dice::Dice;
 use portent_trace::{
-    EventId, EventList, InputEvent, InputOp, LocId, LockId, Mode, Names, ObjectClass, Op, ReadOrder, ThreadId, Trace,
-    UpdateOrder, VarId, WriteOrder,
+    CondId, EventId, EventList, InputEvent, InputOp, LocId, LockId, Mode, Names, ObjectClass, Op, ReadOrder, SemId,
+    ThreadId, Trace, UpdateOrder, VarId, WriteOrder,
 };
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -58,18 +58,21 @@ impl Subject for Runner<'_> {
         let mut done: Vec<Done> = Vec::new();
         let mut held: Vec<Option<Vec<Done>>> = vec![None; program.code.len()];
         let mut spins = Vec::new();
-        let mut step = |thread: usize, world: &mut World, places: &mut Vec<Place>, ruled: bool| -> bool {
+        let mut step = |thread: usize, wanted: Option<Seen>, world: &mut World, places: &mut Vec<Place>| -> bool {
+            // What was planned may go round.
+            let (ruled, choice) = (wanted.is_none(), Choice { wakes: None, seen: wanted });
             for (thread, place) in places.iter().enumerate() {
                 world.done[thread] = world.started[thread] && program.next(thread, place) == Next::Done;
             }
             let (place, before) = (places[thread].clone(), world.clone());
-            let Some(seen) = world.step(program, thread, &place) else { return false };
+            let Some(seen) = world.step(program, thread, &place, choice) else { return false };
             let next = Done { thread, place, seen };
             let own: Vec<&Done> = done.iter().filter(|done| done.thread == thread).chain([&next]).collect();
             held[thread] = spinning(program, &own).filter(|_| ruled).map(|iteration| iteration.to_vec());
             if let Some(iteration) = &held[thread] {
                 spins.push(self.told(iteration));
-                let sees_the_same = |one: &Done| before.clone().step(program, thread, &one.place) == Some(one.seen);
+                let sees_the_same =
+                    |one: &Done| before.clone().step(program, thread, &one.place, choice) == Some(one.seen);
                 if iteration.iter().all(sees_the_same) {
                     *world = before;
                     // The last one planned is to do what no run has done, which may be spinning.
@@ -82,7 +85,8 @@ impl Subject for Runner<'_> {
             done.push(next);
             true
         };
-        let followed = plan.turns.iter().all(|&thread| step(thread, &mut world, &mut places, false));
+        let mut planned = plan.turns.iter().zip(&plan.seen);
+        let followed = planned.all(|(&thread, &seen)| step(thread, Some(seen), &mut world, &mut places));
         let (mut dice, mut running) = (Dice::new(plan.seed), plan.turns.last().copied().unwrap_or(0));
         let (threads, mut left) = (program.code.len(), self.bound);
         loop {
@@ -90,7 +94,7 @@ impl Subject for Runner<'_> {
                 running = dice.below(threads);
             }
             let order = (0..threads).map(|more| (running + more) % threads);
-            let Some(ran) = order.into_iter().find(|&thread| left > 0 && step(thread, &mut world, &mut places, true))
+            let Some(ran) = order.into_iter().find(|&thread| left > 0 && step(thread, None, &mut world, &mut places))
             else {
                 break;
             };
@@ -166,11 +170,20 @@ impl Runner<'_> {
             (0..program.code.len()).map(|t| named(ObjectClass::Thread, format!("T{t}")) as usize).collect();
         let variables: Vec<u32> =
             (0..program.variables).map(|x| named(ObjectClass::Variable, format!("x{x}"))).collect();
-        let locks: Vec<u32> = (0..program.locks).map(|l| named(ObjectClass::Lock, format!("l{l}"))).collect();
+        let mut all = |class: ObjectClass, letter: char, count: usize| -> Vec<u32> {
+            (0..count).map(|number| named(class, format!("{letter}{number}"))).collect()
+        };
+        let locks = all(ObjectClass::Lock, 'l', program.locks);
+        let semaphores = all(ObjectClass::Semaphore, 's', program.semaphores.len());
+        let conditions = all(ObjectClass::Condition, 'c', program.conditions);
+        let barriers = all(ObjectClass::Barrier, 'b', program.barriers.len());
+        let latches = all(ObjectClass::Latch, 'f', program.latches.len());
         let loc = LocId::from_number(1).expect("a line");
         let event = |thread, op, object, value| InputEvent { thread, op, object, value, loc };
         let mut events = Vec::new();
         events.extend(variables.iter().map(|&x| event(init, InputOp::Write(WriteOrder::Plain), x, Some(0))));
+        let counts = semaphores.iter().zip(&program.semaphores);
+        events.extend(counts.map(|(&s, &count)| event(init, InputOp::SemaphoreInit, s, Some(count))));
         let mut forked: Vec<Option<usize>> = vec![None; program.code.len()];
         for &thread in &program.started {
             forked[thread] = Some(events.len());
@@ -190,6 +203,10 @@ impl Runner<'_> {
             let object = match op.class() {
                 ObjectClass::Variable => variables[object],
                 ObjectClass::Lock => locks[object],
+                ObjectClass::Semaphore => semaphores[object],
+                ObjectClass::Condition => conditions[object],
+                ObjectClass::Barrier => barriers[object],
+                ObjectClass::Latch => latches[object],
                 _ => threads[object] as u32,
             };
             events.push(event(ThreadId::new(threads[*thread]), op, object, value));
@@ -221,7 +238,15 @@ impl Runner<'_> {
             history.steps.push(Step { operation, observes, seen: *seen, event });
             history.born = None;
         }
-        Run { trace, threads: histories, too_long: false, followed, spins: Vec::new(), inexact: Vec::new() }
+        Run {
+            trace,
+            threads: histories,
+            too_long: false,
+            followed,
+            spins: Vec::new(),
+            in_parts: Vec::new(),
+            inexact: Vec::new(),
+        }
     }
 
     fn end(&self, thread: usize, place: &Place) -> End {
@@ -238,9 +263,15 @@ impl Runner<'_> {
                     Instruction::CompareExchange { variable, .. } => {
                         Some(Op::Update(VarId::new(variable), UpdateOrder::SeqCst))
                     }
+                    Instruction::Take(semaphore) | Instruction::TryTake { semaphore, .. } => {
+                        Some(Op::Wait(SemId::new(semaphore)))
+                    }
+                    Instruction::Wake(condition) => Some(Op::Wake(CondId::new(condition))),
+                    // As many threads use a barrier as it needs, and a latch is counted down no more than it must be: where
+                    // some did not come, they do not in any reordering.
                     _ => None,
                 };
-                End::Waits { operation: operation(place), observes: self.program.observes(thread, place), op }
+                End::Waits { operation: Some(operation(place)), observes: self.program.observes(thread, place), op }
             }
         }
     }
@@ -273,6 +304,24 @@ fn input(instruction: Instruction, place: &Place, seen: Seen, value: Option<i64>
             _ => (shared(mode, InputOp::Acquire, InputOp::AcquireShared), lock, None),
         },
         Instruction::Unlock(lock, mode) => (shared(mode, InputOp::Release, InputOp::ReleaseShared), lock, None),
+        Instruction::Post(semaphore) => (InputOp::Post, semaphore, None),
+        Instruction::Take(semaphore) => (InputOp::SemaphoreWait, semaphore, None),
+        Instruction::TryTake { semaphore, .. } => match seen {
+            Seen::Busy => (InputOp::SemaphoreBusy, semaphore, None),
+            _ => (InputOp::SemaphoreWait, semaphore, None),
+        },
+        Instruction::Sleep(condition) => (InputOp::Sleep, condition, None),
+        Instruction::Wake(condition) => (InputOp::Wake, condition, None),
+        Instruction::WakeInTime { condition, .. } => match seen {
+            Seen::Busy => (InputOp::TimeOut, condition, None),
+            _ => (InputOp::Wake, condition, None),
+        },
+        Instruction::Notify(condition) => (InputOp::Notify, condition, None),
+        Instruction::NotifyAll(condition) => (InputOp::NotifyAll, condition, None),
+        Instruction::Arrive(barrier) => (InputOp::Arrive, barrier, None),
+        Instruction::Depart(barrier) => (InputOp::Depart, barrier, None),
+        Instruction::CountDown(latch) => (InputOp::CountDown, latch, None),
+        Instruction::Await(latch) => (InputOp::LatchWait, latch, None),
         Instruction::Fork(other) => (InputOp::Fork, other, None),
         Instruction::Join(other) => (InputOp::Join, other, None),
         _ => unreachable!("not shared"),

@@ -1,6 +1,6 @@
 //! Everything that can happen in a little program, by visiting every state.
 
-use super::machine::{Instruction, Little, Next, Place, World};
+use super::machine::{Choice, Instruction, Little, Next, Place, World};
 use super::runner::hash;
 use std::collections::{BTreeSet, HashSet};
 
@@ -46,15 +46,18 @@ pub(crate) fn truth(program: &Little, most: usize) -> Option<Facts> {
         }
         let mut goes_on = false;
         for thread in 0..state.places.len() {
-            let mut after = state.clone();
             let place = &state.places[thread];
-            let Some(learnt) = after.world.step(program, thread, place) else { continue };
-            goes_on = true;
-            let operation = program.operation(thread, place).expect("it was done");
-            after.cut[thread] = hash(after.cut[thread], operation, learnt);
-            after.places[thread] = program.after(thread, place, learnt);
-            if seen.insert(after.clone()) {
-                work.push(after);
+            for choice in 0..state.world.choices(program, thread, place) {
+                let mut after = state.clone();
+                let choice = Choice { wakes: Some(choice), seen: None };
+                let Some(learnt) = after.world.step(program, thread, place, choice) else { continue };
+                goes_on = true;
+                let operation = program.operation(thread, place).expect("it was done");
+                after.cut[thread] = hash(after.cut[thread], operation, learnt);
+                after.places[thread] = program.after(thread, place, learnt);
+                if seen.insert(after.clone()) {
+                    work.push(after);
+                }
             }
         }
         facts.note(program, &state, goes_on);

@@ -48,6 +48,8 @@ pub struct TinyShape {
     pub fork_join: bool,
     /// `snd` and `rcv`.
     pub tokens: bool,
+    /// `arr` and `dep` of a barrier for two, `cdn` and `lwt`: a quarter of what happens; needs open scopes.
+    pub gatherings: bool,
     /// `post`, `semw`, `semf`, and `semi` before them: half of what happens.
     pub semaphores: bool,
     /// `slp`, `ntf`, `nta`, `wak`, `tmo`; needs a lock.
@@ -89,6 +91,7 @@ impl TinyShape {
         busy: false,
         fork_join: false,
         tokens: false,
+        gatherings: false,
         semaphores: false,
         conditions: false,
         blocks: false,
@@ -119,6 +122,7 @@ impl TinyShape {
         busy: true,
         fork_join: true,
         tokens: true,
+        gatherings: false,
         semaphores: true,
         conditions: true,
         blocks: true,
@@ -129,6 +133,18 @@ impl TinyShape {
         branch_heavy: false,
         values: true,
         forgetful: false,
+    };
+
+    /// Threads that meet at a barrier and a latch, with locks in hand.
+    pub const GATHERINGS: TinyShape = TinyShape {
+        name: "gatherings",
+        gatherings: true,
+        threads: 4,
+        events: 14,
+        locks: 2,
+        open_scopes: true,
+        shared_locks: true,
+        ..TinyShape::PLAIN
     };
 
     /// The variants that engines are tested on.
@@ -399,6 +415,10 @@ fn names(shape: &TinyShape) -> Names {
     }
     if shape.tokens {
         intern(ObjectClass::Token, "k", TOKENS as u32);
+    }
+    if shape.gatherings {
+        intern(ObjectClass::Barrier, "b", 1);
+        intern(ObjectClass::Latch, "f", 1);
     }
     if shape.blocks {
         intern(ObjectClass::Block, "b", BLOCKS);

@@ -37,6 +37,8 @@ struct Thread {
     /// Every acquire not yet released, oldest first; a lock taken twice is here twice.
     held: Vec<Held>,
     block: Option<u32>,
+    /// At the barrier; whether it may leave.
+    gathered: Option<bool>,
 }
 
 pub(super) struct World<'a> {
@@ -46,6 +48,8 @@ pub(super) struct World<'a> {
     memory: [i64; 8],
     /// Per token: sent, received.
     tokens: [(bool, bool); TOKENS],
+    /// Whether somebody has counted the latch down.
+    counted_down: bool,
     /// Count of each semaphore.
     semaphores: [u32; SEMAPHORES],
     pub(super) events: Vec<InputEvent>,
@@ -65,7 +69,12 @@ impl<'a> World<'a> {
         let count = 2 + random.below(shape.threads.clamp(2, 8) - 1);
         let threads = (0..count).map(|t| {
             let unborn = shape.fork_join && t > 0 && random.below(3) < 2;
-            Thread { life: if unborn { Life::Unborn } else { Life::Running }, held: Vec::new(), block: None }
+            Thread {
+                life: if unborn { Life::Unborn } else { Life::Running },
+                held: Vec::new(),
+                block: None,
+                gathered: None,
+            }
         });
         let threads = threads.collect();
         let most = shape.events.clamp(2, 1_000);
@@ -74,8 +83,20 @@ impl<'a> World<'a> {
         let (steady, careful) = (random.below(8), (2 * random.below(4)).min(4));
         let (tokens, semaphores) = Default::default();
         let memory = [0; 8];
-        let mut world =
-            Self { shape, random, threads, memory, tokens, semaphores, events, kernel: 0, target, steady, careful };
+        let mut world = Self {
+            shape,
+            random,
+            threads,
+            memory,
+            tokens,
+            counted_down: false,
+            semaphores,
+            events,
+            kernel: 0,
+            target,
+            steady,
+            careful,
+        };
         if shape.semaphores {
             world.fill_semaphores();
         }
@@ -166,6 +187,12 @@ impl<'a> World<'a> {
             // Its first event also receives the token of its fork.
             Life::Forked if self.shape.open_scopes && room < 2 => return false,
             Life::Forked | Life::Running => {}
+        }
+        if let Some(free) = self.threads[t].gathered {
+            return free && self.leave_barrier(t);
+        }
+        if self.shape.gatherings && self.random.one_in(4) {
+            return self.gather(t);
         }
         if self.shape.blocks && self.threads[t].block.is_none() && self.random.one_in(3) {
             return self.block(t, room);
@@ -332,6 +359,26 @@ impl<'a> World<'a> {
                 self.emit(t, InputOp::SemaphoreWait, s as u32, None)
             }
         }
+    }
+
+    /// Comes to a barrier where two meet, or to a latch.
+    fn gather(&mut self, t: usize) -> bool {
+        if self.random.one_in(3) {
+            let passes = self.counted_down && self.random.one_in(2);
+            self.counted_down = true;
+            return self.emit(t, if passes { InputOp::LatchWait } else { InputOp::CountDown }, 0, None);
+        }
+        let other = self.threads.iter().position(|thread| thread.gathered == Some(false));
+        if let Some(other) = other {
+            self.threads[other].gathered = Some(true);
+        }
+        self.threads[t].gathered = Some(other.is_some());
+        self.emit(t, InputOp::Arrive, 0, None)
+    }
+
+    fn leave_barrier(&mut self, t: usize) -> bool {
+        self.threads[t].gathered = None;
+        self.emit(t, InputOp::Depart, 0, None)
     }
 
     fn token(&mut self, t: usize) -> bool {

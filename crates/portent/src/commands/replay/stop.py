@@ -21,6 +21,18 @@ def portent_show():
         frame = frame.older()
 
 
+def portent_leave():
+    """`next` and `step` go on from the frame that is selected, not inside of what a library does for it."""
+    inner = gdb.selected_frame().newer()
+    if inner is not None:
+        inner.select()
+        gdb.execute("finish", to_string=True)
+
+
+for portent_command in ("next", "step"):
+    gdb.execute("define hook-%s\npython portent_leave()\nend" % portent_command, to_string=True)
+
+
 def portent_run():
     for command in ("set startup-with-shell off", "set breakpoint pending on", "handle SIGTRAP stop print nopass", "break portent_stop"):
         gdb.execute(command, to_string=True)
