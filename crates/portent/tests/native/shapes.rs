@@ -37,7 +37,7 @@ const fn shape(file: &'static str, arguments: &'static [&'static str], bug: Bug,
 
 const SHAPES: [Shape; 19] = [
     shape("account", &[], Within(2), Complete(6)),
-    shape("lazy", &[], Within(4), Complete(2)),
+    shape("lazy", &[], Within(6), Complete(2)),
     shape("token_ring", &[], Within(2), Complete(1)),
     shape("bounded_buffer", &[], Within(20), Complete(48)),
     shape("queue", &[], Within(22), Complete(11)),
