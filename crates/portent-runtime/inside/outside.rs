@@ -155,6 +155,8 @@ pub fn other_end(fd: usize) -> OtherEnd {
         },
         _ => match peer(fd) {
             Peer::Elsewhere => OtherEnd::Elsewhere,
+            // Nobody sends there before it is accepted.
+            Peer::ToCome => OtherEnd::Here,
             Peer::Open(end) if bytes_on_their_way(end) == 0 => OtherEnd::Here,
             Peer::Open(_) | Peer::Closed => OtherEnd::InFlight,
         },
@@ -202,6 +204,8 @@ pub fn time_option(fd: usize, which: usize) -> Option<i64> {
 /// The other end of a connection.
 enum Peer {
     Elsewhere,
+    /// A connection that a socket of this process has yet to accept.
+    ToCome,
     /// A socket of this process.
     Open(usize),
     /// It was one.
@@ -233,6 +237,18 @@ fn peer(fd: usize) -> Peer {
     match ends.iter().flatten().find(|(at, leads, _)| same(at, &peer) && same(leads, &own)) {
         Some(&(.., end)) if is_peer(end) => Peer::Open(end),
         Some(_) => Peer::Closed,
+        None if connections_to_come() && (0..DESCRIPTORS).any(|other| listens(other, &peer)) => Peer::ToCome,
         None => (0..DESCRIPTORS).find(|&other| is_peer(other)).map_or(Peer::Elsewhere, Peer::Open),
     }
+}
+
+/// Whether a socket accepts connections there, or at any address of the machine.
+fn listens(fd: usize, at: &Address) -> bool {
+    /// Behind the family, before the address.
+    const PORT: std::ops::Range<usize> = 2..4;
+    option(fd, SO_ACCEPTCONN) == 1
+        && address(sys::SYS_GETSOCKNAME, fd).is_some_and(|(own, count)| {
+            let (any, same) = (own[4..count].iter().all(|byte| *byte == 0), own[..count] == at.0[..at.1]);
+            own[PORT] == at.0[PORT] && (any || same)
+        })
 }

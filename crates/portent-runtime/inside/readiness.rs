@@ -179,8 +179,25 @@ pub fn source(who: &Thread, alone: bool) -> Source {
             });
         }
     }
+    if found == Source::InFlight && !arrives(who) {
+        found = Source::Inside;
+    }
     // Children have what their parent had open.
     if found == Source::Inside && sys::has_children() { Source::Outside } else { found }
+}
+
+/// Whether what seems to be on its way comes: what has been received, but is not acknowledged yet, looks the same to its sender (for
+/// 40 ms, and more), and nothing takes long that does not leave the machine.
+fn arrives(who: &Thread) -> bool {
+    const MILLISECONDS: usize = 3;
+    let pause = |for_long: usize| {
+        // SAFETY: no descriptors, only time.
+        unsafe { sys::call3(sys::SYS_POLL, 0, 0, for_long) };
+    };
+    (0..=MILLISECONDS).any(|nth| {
+        pause(nth.min(1));
+        is_ready(who)
+    })
 }
 
 fn source_of(fd: usize, alone: bool) -> Source {

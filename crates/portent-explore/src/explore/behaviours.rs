@@ -277,7 +277,10 @@ impl portent_search::Subject for Recorded<'_, '_> {
         let enough = match self.explorer.options.extent {
             Extent::Worthwhile if !provable || failures > 0 => new >= few || Instant::now() > self.soon,
             Extent::WithinTime if !provable || failures > 0 => new >= few || Instant::now() > self.share,
-            Extent::Worthwhile if new >= few || Instant::now() > self.soon => left > STILL_GROWING * runs,
+            // On a slow machine, too, half of the runs are made.
+            Extent::Worthwhile if new >= few || new >= few / 2 && Instant::now() > self.soon => {
+                left > STILL_GROWING * runs
+            }
             Extent::Worthwhile => new >= few / 4 && left > FAR_OUT_OF_REACH * runs,
             Extent::WithinTime | Extent::Everything => false,
             Extent::Runs(_) => self.explorer.runs_left() == 0,

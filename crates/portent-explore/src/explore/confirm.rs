@@ -47,7 +47,11 @@ impl Explorer<'_> {
             }
             // What is no alarm is replayed for what else such a run may show: a few are enough.
             let optional = !is_harm(finding.kind()) && self.options.quick_observations;
-            if optional && is_first && self.observations == 0 {
+            let enough = || self.observations < self.options.observations() / 2 && self.is_out_of_patience();
+            if optional && (is_first && self.observations == 0 || enough()) {
+                if let Some(before) = before {
+                    told.insert(finding.id.clone(), before);
+                }
                 continue;
             }
             self.observations -= usize::from(optional && is_first);

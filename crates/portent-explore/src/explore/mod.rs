@@ -144,12 +144,28 @@ impl Options {
     const WAITING: usize = 48;
     /// Runs with more events are not worth it.
     const WANDERERS: usize = 100_000;
+    /// A check that has found nothing by then ends, where a proof is not near and half of what it may try has been tried.
+    const PATIENCE: Duration = Duration::from_millis(750);
+    /// One that has found something ends by then: what else there is can be looked for when that is mended.
+    const FOUND: Duration = Duration::from_secs(4);
     /// Other instances of a finding that are replayed where the first does not show it,
     const INSTANCES: usize = 3;
     /// and how long they may be looked for.
     const ASKING: Duration = Duration::from_millis(500);
     /// Replays with new behaviour that each examined run and model may add to the next round.
     const NEW_RUNS: usize = 8;
+}
+
+impl Options {
+    /// Tries in all.
+    fn tries(&self) -> usize {
+        self.neighbours * Options::TRIES
+    }
+
+    /// Findings that are no alarm and are replayed, where they need not all be.
+    fn observations(&self) -> usize {
+        self.neighbours * 3 / 2
+    }
 }
 
 impl Default for Options {
@@ -199,16 +215,17 @@ pub fn explore(
         interrupt,
         observer,
         deadline,
+        started: Instant::now(),
         declared,
         history: History::default(),
         confirmed: HashSet::new(),
         alarms: 0,
         cases: Cases::default(),
         waiting: [VecDeque::new(), VecDeque::new()],
-        observations: options.neighbours * 3 / 2,
+        observations: options.observations(),
         subjects: Vec::new(),
         outcomes: Outcomes::default(),
-        tries: options.neighbours * Options::TRIES,
+        tries: options.tries(),
         recorded: Duration::ZERO,
         hangs: 0,
         first: None,
@@ -267,6 +284,7 @@ struct Explorer<'a> {
     interrupt: &'a AtomicBool,
     observer: &'a mut dyn Observer,
     deadline: Instant,
+    started: Instant,
     /// Where variables are declared.
     declared: BTreeMap<String, String>,
     history: History,
@@ -338,7 +356,7 @@ impl Explorer<'_> {
         beside.retain(|subject| subject.id.round > 1);
         let all = self.has_all_behaviours();
         for number in 1.. {
-            if self.tries == 0 || self.out_of_time() {
+            if self.tries == 0 || self.out_of_time() || self.has_tried_enough() {
                 break;
             }
             if let Some((run, from)) = self.waiting.iter_mut().find_map(VecDeque::pop_front) {
@@ -428,6 +446,17 @@ impl Explorer<'_> {
     /// Whether the time is over, or somebody said so.
     fn is_late(&self) -> bool {
         self.left().is_zero() || self.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// Whether a check has taken as long as it should, unless it was said how far to go.
+    fn is_out_of_patience(&self) -> bool {
+        let patience = if self.failures() == 0 { Options::PATIENCE } else { Options::FOUND };
+        self.options.extent == Extent::Worthwhile && self.started.elapsed() > patience
+    }
+
+    /// Whether other ways to run are not worth their time any more: on a slow machine, too, half of them are tried.
+    fn has_tried_enough(&self) -> bool {
+        self.tries < self.options.tries() / 2 && self.is_out_of_patience()
     }
 
     /// Failures that were seen so far.
@@ -575,7 +604,7 @@ impl Explorer<'_> {
             if let Some(run) = run {
                 explorer.consider(run, &subject.run, &mut new, most);
             }
-            Instant::now() < until
+            Instant::now() < until && !explorer.has_tried_enough()
         })?;
         Ok(new)
     }
