@@ -86,7 +86,7 @@ impl Explorer<'_> {
             exact: true,
             longest: most * LONGER,
             share: Instant::now() + self.left() / SHARE,
-            soon: Instant::now() + SOON,
+            soon: Instant::now() + self.patience(SOON),
             saved: SavedSearch::default(),
             kept: Instant::now(),
             failed: None,

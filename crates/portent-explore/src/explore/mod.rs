@@ -144,10 +144,12 @@ impl Options {
     const WAITING: usize = 48;
     /// Runs with more events are not worth it.
     const WANDERERS: usize = 100_000;
-    /// A check that has found nothing by then ends, where a proof is not near and half of what it may try has been tried.
+    /// A check that has found nothing by then ends, where a proof is not near and what is most worth a try has been tried,
     const PATIENCE: Duration = Duration::from_millis(750);
-    /// One that has found something ends by then: what else there is can be looked for when that is mended.
-    const FOUND: Duration = Duration::from_secs(4);
+    /// unless the machine is so slow, or the program, that so many runs take longer,
+    const WORTH_WAITING: u32 = 40;
+    /// up to this. One that has found something ends by then, too: what else there is can be looked for when that is mended.
+    const MOST_PATIENCE: Duration = Duration::from_secs(4);
     /// Other instances of a finding that are replayed where the first does not show it,
     const INSTANCES: usize = 3;
     /// and how long they may be looked for.
@@ -450,13 +452,19 @@ impl Explorer<'_> {
 
     /// Whether a check has taken as long as it should, unless it was said how far to go.
     fn is_out_of_patience(&self) -> bool {
-        let patience = if self.failures() == 0 { Options::PATIENCE } else { Options::FOUND };
+        let patience = if self.failures() == 0 { self.patience(Options::PATIENCE) } else { Options::MOST_PATIENCE };
         self.options.extent == Extent::Worthwhile && self.started.elapsed() > patience
     }
 
-    /// Whether other ways to run are not worth their time any more: on a slow machine, too, half of them are tried.
+    /// A time that is right for a small program on a machine that is not busy, for this program on this machine.
+    fn patience(&self, quiet: Duration) -> Duration {
+        let slow = self.recorded.as_secs_f64() * f64::from(Options::WORTH_WAITING) / Options::PATIENCE.as_secs_f64();
+        quiet.mul_f64(slow.max(1.0)).min(Options::MOST_PATIENCE)
+    }
+
+    /// Whether other ways to run are not worth their time any more. What is next to the recorded run is tried in any case.
     fn has_tried_enough(&self) -> bool {
-        self.tries < self.options.tries() / 2 && self.is_out_of_patience()
+        self.tries <= self.options.tries() * 5 / 8 && self.is_out_of_patience()
     }
 
     /// Failures that were seen so far.
