@@ -40,6 +40,8 @@ pub struct Outcome {
     pub output: Output,
     /// What the recorder could not see or understand, in sentences: what is found in this run may be wrong because of it.
     pub warnings: Vec<String>,
+    /// Whether waits on conditions could end by themselves.
+    pub spurious: bool,
     /// Whether handlers of signals ran. A run that is like this one gets its signals where this one got them, which is only right
     /// where it follows a schedule that was predicted from this one.
     pub signals: bool,
@@ -263,6 +265,7 @@ impl Outcome {
             faults: Vec::new(),
             output: Output::default(),
             warnings: Vec::new(),
+            spurious: false,
             signals: false,
         }
     }

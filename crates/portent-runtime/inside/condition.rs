@@ -12,7 +12,7 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::mutex;
 use crate::real::{self, Ptr};
-use crate::state::{self, Life, Pending, Thread, Wait};
+use crate::state::{self, BY_ITSELF, Life, Pending, Thread, Wait};
 use crate::{objects, record, sched, sys, waits};
 
 /// A signal that nobody has used yet: condition, and when it was sent.
@@ -118,13 +118,16 @@ pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, 
         record::plain(me, op::TIME_OUT, condition, pc);
         return result;
     }
+    let timed = deadline.virtual_time() != 0;
+    // SAFETY: the holder of the token. Once is enough: who waits in a loop could be woken so for ever.
+    let by_itself = !timed && !me.woke_by_itself && unsafe { (*sched::peek()).spurious };
     let pending = Pending {
         op: op::WAKE,
         address: condition,
         size: 0,
         pc,
         wait: Wait::Condition(condition),
-        deadline: deadline.virtual_time(),
+        deadline: if by_itself { BY_ITSELF } else { deadline.virtual_time() },
     };
     sched::before(me, pending);
     // Who is cancelled leaves the signal to the others.
@@ -138,11 +141,18 @@ pub fn wait(me: &mut Thread, condition: usize, lock: usize, deadline: Deadline, 
     if !by_signal {
         drop_unusable(condition);
     }
-    let wakes = if deadline.virtual_time() == 0 { op::WAKE } else { op::WAKE_IN_TIME };
-    record::plain(me, if woken { wakes } else { op::TIME_OUT }, condition, pc);
+    let ended = match (woken, timed) {
+        (true, false) => op::WAKE,
+        (true, true) => op::WAKE_IN_TIME,
+        // Who is cancelled leaves, as if its time were up.
+        (false, false) if by_itself && !me.is_cancelled() => op::WAKE_BY_ITSELF,
+        (false, _) => op::TIME_OUT,
+    };
+    me.woke_by_itself |= ended == op::WAKE_BY_ITSELF;
+    record::plain(me, ended, condition, pc);
     let result = mutex::lock_as(me, op::ACQUIRE_ALL, lock, Deadline::NEVER, pc);
     match result {
-        0 if !woken && !me.is_cancelled() => sys::ETIMEDOUT,
+        0 if ended == op::TIME_OUT && !me.is_cancelled() => sys::ETIMEDOUT,
         _ => result,
     }
 }

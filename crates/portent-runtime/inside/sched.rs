@@ -82,6 +82,8 @@ pub struct Scheduler {
     trap: bool,
     /// Whether the plan says that nobody outside of this process connected to it, sent to it, or signalled it.
     alone: bool,
+    /// Whether the plan lets waits on conditions end by themselves.
+    pub spurious: bool,
     /// For a debugger: whoever runs next stops when it goes on; or this thread, plus one, before the event of this number.
     stop_next: bool,
     stop_at: [u64; 2],
@@ -133,6 +135,7 @@ const NEW: Scheduler = Scheduler {
     family_count: 0,
     trap: false,
     alone: false,
+    spurious: false,
     stop_next: false,
     stop_at: [0; 2],
     leaving: 0,

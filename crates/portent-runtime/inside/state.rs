@@ -52,9 +52,12 @@ pub struct Pending {
     pub size: usize,
     pub pc: usize,
     pub wait: Wait,
-    /// Virtual time at which it happens anyway; 0 if never.
+    /// Virtual time at which it happens anyway; 0 if never, [`BY_ITSELF`] if at any time or never.
     pub deadline: i64,
 }
+
+/// The deadline of a wait that no time ends, but a plan or chance may.
+pub const BY_ITSELF: i64 = i64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u32)]
@@ -156,6 +159,8 @@ pub struct Thread {
     pub fell_asleep_on: usize,
     pub bits: u32,
     pub notified: bool,
+    /// A wait of its on a condition has ended by itself: no other does.
+    pub woke_by_itself: bool,
     /// For barriers: the round it arrived at.
     pub round: u64,
     /// What it has looked at since it last changed something.

@@ -108,6 +108,8 @@ pub mod op {
     pub const SEMAPHORE_TRY: u16 = 44 << 3;
     /// A notify ended a wait on a condition that had a time limit.
     pub const WAKE_IN_TIME: u16 = 45 << 3;
+    /// A wait on a condition that had no time limit ended by itself ([`crate::plan::Header::spurious`]).
+    pub const WAKE_BY_ITSELF: u16 = 53 << 3;
     pub const FENCE_ACQUIRE: u16 = 47 << 3;
     pub const FENCE_RELEASE: u16 = 48 << 3;
     pub const FENCE: u16 = 49 << 3;

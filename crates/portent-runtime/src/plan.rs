@@ -68,8 +68,8 @@ pub struct Header {
     pub depth: u64,
     /// and over how many events of all threads these are spread.
     pub length: u64,
-    /// Reserved.
-    pub spare: [u64; 1],
+    /// 1: waits on conditions that have no time limit may end by themselves, where the plan or chance says so.
+    pub spurious: u64,
 }
 
 /// The first number that a fork server writes to the descriptor of its orders, before a number that is 0 if it can serve:
@@ -118,6 +118,8 @@ pub struct Plan {
     pub length: u64,
     /// Whether the program was recorded talking to nobody outside of its process: what it waits for then has to come from itself.
     pub alone: bool,
+    /// Whether waits on conditions may end by themselves.
+    pub spurious: bool,
 }
 
 impl Plan {
@@ -152,10 +154,10 @@ impl Plan {
             u64::from(self.alone),
             self.depth,
             self.length,
+            u64::from(self.spurious),
         ];
-        let padded = header.into_iter().chain(std::iter::repeat_n(0, 1));
         let pairs = self.family.iter().chain(&self.steps).flat_map(|&(a, b)| [a, b]);
-        let words = padded.chain(pairs).chain(self.goal_threads.iter().copied()).chain(answers);
+        let words = header.into_iter().chain(pairs).chain(self.goal_threads.iter().copied()).chain(answers);
         words.flat_map(u64::to_le_bytes).collect()
     }
 }

@@ -134,7 +134,7 @@ fn points(run: &Run, spins: &Spins, thread: ThreadId) -> Vec<Point> {
         Some(End::Waits { observes: Observes::Nothing, op: Some(Op::Wait(semaphore)), .. }) => {
             Waits::Semaphore(semaphore)
         }
-        Some(End::Waits { observes: Observes::Nothing, op: Some(Op::Wake(_)), .. }) => Waits::Notify,
+        Some(End::Waits { observes: Observes::Nothing | Observes::Wakes, op: Some(Op::Wake(_)), .. }) => Waits::Notify,
         Some(End::Waits { observes: Observes::Value(_) | Observes::Try, .. }) => spinning,
         Some(End::Waits { .. } | End::Cut) => Waits::ForEver,
     };

@@ -93,6 +93,8 @@ pub enum Observes {
     Value(Writes),
     /// Whether what it tries, or waits for with a time limit, happens: it takes a lock, takes one from a semaphore, is woken.
     Try,
+    /// Whether it is woken or wakes by itself. It may also do neither, for ever.
+    Wakes,
 }
 
 /// Whether an operation that reads also writes.

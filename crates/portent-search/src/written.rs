@@ -89,7 +89,7 @@ impl Written {
                 let values = op.variable().map(|x| &self.values[x.index()]);
                 values.into_iter().flatten().map(|&value| Seen::Value(value)).collect()
             }
-            Observes::Try => vec![Seen::Taken, Seen::Busy],
+            Observes::Try | Observes::Wakes => vec![Seen::Taken, Seen::Busy],
         };
         all.into_iter().filter(|&seen| Some(seen) != had).collect()
     }

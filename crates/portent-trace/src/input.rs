@@ -172,6 +172,8 @@ simple_ops! {
     SemaphoreTry = 44, Semaphore, "semt";
     /// `wakt(c)`: wakes by a notify from a wait with a time limit, which `tmo` would have ended.
     WakeInTime = 45, Condition, "wakt";
+    /// `spur(c)`: wakes by itself from a wait that has no time limit: spuriously. As `tmo` otherwise.
+    WakeByItself = 53, Condition, "spur";
     /// `facq`: an acquire fence, which strengthens the thread's earlier atomic reads.
     FenceAcquire = 47, None, "facq";
     /// `frel`: a release fence, which strengthens its later atomic writes.

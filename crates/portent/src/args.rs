@@ -401,6 +401,10 @@ pub(crate) struct CheckArgs {
     /// order) is a failure.
     #[arg(long)]
     pub(crate) same_output: bool,
+    /// Waits on conditions may also end without a notify, as POSIX and C++ allow: runs in which they do, once for each thread, are
+    /// searched for, and made by chance.
+    #[arg(long)]
+    pub(crate) spurious_wakeups: bool,
     /// What the program reads as standard input, in every run.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
@@ -437,6 +441,9 @@ pub(crate) struct RecordArgs {
     /// With --sched pct: how many events all threads execute, at most. The points are spread over so many.
     #[arg(long, value_name = "N", default_value = "10000")]
     pub(crate) pct_steps: std::num::NonZeroU64,
+    /// With --sched: waits on conditions may also end without a notify, by chance.
+    #[arg(long, requires = "sched")]
+    pub(crate) spurious_wakeups: bool,
     /// The program and its arguments.
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub(crate) program: Vec<OsString>,

@@ -5,7 +5,7 @@
 //! two runs though it should be (an address that depends on who came first at the allocator). Threads are known by who started
 //! them, and as the how many-th.
 
-use super::operations::{Shown, of_class, place, rounds_differ, shown, stands};
+use super::operations::{Before, Shown, of_class, place, rounds_differ, shown, stands};
 use super::{Behaviours, Event, Explorer, Extent, Options, Phase, SavedSearch, Subject, counters, once, spinning};
 use crate::error::Error;
 use crate::outcome::{self, SpinKind};
@@ -97,7 +97,7 @@ impl Explorer<'_> {
             numbers: FxHashMap::default(),
             spins: BTreeSet::new(),
             counters: counters::Kinds::default(),
-            barriers: false,
+            granted: BTreeSet::new(),
         };
         // States in which nobody can go on are no behaviours of their own where a run goes on beyond them: each is run, too.
         let mut stuck = Vec::new();
@@ -143,7 +143,7 @@ impl Explorer<'_> {
                     .insert(Incomplete::Inexact("whether threads can spin for ever is not decided".into()));
             }
         }
-        let (spins, barriers) = (std::mem::take(&mut subject.spins), subject.barriers);
+        let (spins, granted) = (std::mem::take(&mut subject.spins), std::mem::take(&mut subject.granted));
         let left = |why: &Incomplete| match why {
             Incomplete::Budget(left) => *left as u64,
             _ => 0,
@@ -151,7 +151,7 @@ impl Explorer<'_> {
         self.exploration.behaviours = Some(Behaviours {
             seen: explored.behaviours as u64,
             spins,
-            barriers,
+            granted,
             left: explored.incomplete.iter().map(left).max().unwrap_or(0),
             unproven: explored.incomplete.iter().map(sentence).collect(),
         });
@@ -199,8 +199,8 @@ struct Recorded<'e, 'a> {
     sleeps: bool,
     /// Variables that are counted and that nobody looks at, as the first run says.
     counters: counters::Kinds,
-    /// Whether threads meet at barriers.
-    barriers: bool,
+    /// What a proof rests on, beside loops that only look.
+    granted: BTreeSet<&'static str>,
     /// Runs of an earlier search.
     earlier: usize,
     /// Runs with more events are not searched through.
@@ -403,14 +403,20 @@ impl Recorded<'_, '_> {
                 "more threads use a barrier than meet there at a time: who meets whom is not looked for".into(),
             );
         }
-        self.barriers |= run.events.iter().any(|event| event.op == InputOp::Arrive);
+        let has = |op: InputOp| run.events.iter().any(|event| event.op == op);
+        self.granted.extend(has(InputOp::Arrive).then_some(Behaviours::BARRIERS));
+        let sleeps = if run.outcome.spurious { Behaviours::NOTIFIED_OR_ONCE } else { Behaviours::NOTIFIED };
+        self.granted.extend(has(InputOp::Sleep).then_some(sleeps));
         let known = self.threads_of(run, &mut inexact);
         let count = 1 + self.numbers.values().copied().max().unwrap_or(0);
         let mut histories: Vec<Option<History>> = (0..count).map(|_| None).collect();
         let mut made: Vec<Option<(u32, Vec<u64>)>> = vec![None; count];
         let mut executed: FxHashMap<ThreadId, u64> = FxHashMap::default();
-        let mut memory: FxHashMap<usize, Option<i64>> = FxHashMap::default();
+        let mut before = Before::default();
         let ended = self.ended(run);
+        let by_itself = |thread: ThreadId| {
+            run.events.iter().any(|event| event.thread == thread && event.op == InputOp::WakeByItself)
+        };
         // All who are not done are told.
         let stuck = |thread: ThreadId| {
             let stuck = run.outcome.deadlock.as_ref()?;
@@ -418,7 +424,7 @@ impl Recorded<'_, '_> {
                 stuck
                     .iter()
                     .find(|stuck| stuck.thread as usize == thread.index())
-                    .map_or(End::Done, |s| stands(s.waits)),
+                    .map_or(End::Done, |s| stands(s.waits, run.outcome.spurious && !by_itself(thread))),
             )
         };
         for (&thread, &number) in &known {
@@ -432,7 +438,7 @@ impl Recorded<'_, '_> {
         let mut in_parts = Vec::new();
         for (at, event) in run.events.iter().enumerate() {
             if at < first {
-                shown(seen, &trace, stand_for(at).start, 0, &known, &mut memory).ok();
+                shown(seen, &trace, stand_for(at).start, 0, &known, &mut before).ok();
                 continue;
             }
             let events = executed.entry(event.thread).or_default();
@@ -453,7 +459,7 @@ impl Recorded<'_, '_> {
             for part in stand_for(at) {
                 let shown = match quiet.contains(&at) {
                     true => Ok(counters::step(original, &trace, (at, part), place)),
-                    false => shown(seen, &trace, part, place, &known, &mut memory),
+                    false => shown(seen, &trace, part, place, &known, &mut before),
                 };
                 match shown {
                     Ok(Some(Shown { operation, observes, seen, event, parts })) => {

@@ -82,6 +82,7 @@ fn is_tried(op: InputOp) -> bool {
             | InputOp::Wake
             | InputOp::WakeInTime
             | InputOp::TimeOut
+            | InputOp::WakeByItself
     )
 }
 
@@ -108,6 +109,7 @@ fn outcome(run: &Run, at: usize, writer: Option<usize>) -> String {
         return match event.op {
             InputOp::Busy | InputOp::BusyShared | InputOp::SemaphoreBusy => "does not get it".into(),
             InputOp::TimeOut => "times out".into(),
+            InputOp::WakeByItself => "wakes without a notify".into(),
             InputOp::Wake | InputOp::WakeInTime => "is woken".into(),
             _ => "gets it".into(),
         };

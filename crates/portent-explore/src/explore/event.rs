@@ -307,8 +307,8 @@ pub struct Behaviours {
     pub left: u64,
     /// Where threads waited in loops that only look: rounds of these that change nothing are left out.
     pub spins: BTreeSet<String>,
-    /// Whether threads met at barriers: who came last, and was told so, is not looked for.
-    pub barriers: bool,
+    /// What else the proof rests on, in words.
+    pub granted: BTreeSet<&'static str>,
     /// Why there may be more, in words; empty if these are all.
     pub unproven: Vec<String>,
 }
@@ -317,16 +317,21 @@ impl Behaviours {
     /// How the assumption begins that is made of loops that only look: a round that sees the same changes nothing.
     pub const SPIN_LOOPS: &'static str = "spin loops at ";
 
-    /// The assumption that is made of barriers.
+    /// Who comes last at a barrier, and is told so, is not looked for.
     pub const BARRIERS: &'static str = "it does not matter whom a barrier tells that it came last";
+
+    /// Waits on conditions may end by themselves, which is tried only where somebody asks for it.
+    pub const NOTIFIED: &'static str = "who waits on a condition is woken by notifies only";
+    /// Once for each thread: who waits in a loop could be woken so for ever.
+    pub const NOTIFIED_OR_ONCE: &'static str = "who waits on a condition is woken by notifies, and once by itself";
 
     /// What completeness rests on.
     pub fn assumptions(&self) -> Vec<String> {
         let always = ["this input", "sequential consistency", "each thread is a function of what it reads"];
         let spins: Vec<&str> = self.spins.iter().map(String::as_str).collect();
         let spins = (!spins.is_empty()).then(|| format!("{}{}", Self::SPIN_LOOPS, spins.join(", ")));
-        let barriers = self.barriers.then(|| Self::BARRIERS.to_owned());
-        always.into_iter().map(str::to_owned).chain(barriers).chain(spins).collect()
+        let granted = self.granted.iter().copied();
+        always.into_iter().chain(granted).map(str::to_owned).chain(spins).collect()
     }
 
     /// Whether these are all.

@@ -6,7 +6,7 @@ use portent_search::{End, Observes, Operation, Seen, Writes};
 use portent_trace::{
     CondId, EventId, InputEvent, InputOp, LocId, LockId, Mode, ObjectClass, Op, ReadOrder, SemId, ThreadId, Trace,
 };
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 
@@ -18,6 +18,15 @@ pub(super) struct Shown {
     pub(super) event: EventId,
     /// The events of a read in parts: none of them may be able to see anything else.
     pub(super) parts: Vec<EventId>,
+}
+
+/// What is known of a run from the events before one.
+#[derive(Default)]
+pub(super) struct Before {
+    /// What variables hold.
+    memory: FxHashMap<usize, Option<i64>>,
+    /// Threads that woke by themselves, which happens once.
+    woke: FxHashSet<ThreadId>,
 }
 
 /// A place in the code, the same in all runs: the user's line, and what of a library is executed there.
@@ -51,7 +60,7 @@ pub(super) fn shown(
     at: usize,
     place: u64,
     known: &FxHashMap<ThreadId, usize>,
-    memory: &mut FxHashMap<usize, Option<i64>>,
+    before: &mut Before,
 ) -> Result<Option<Shown>, String> {
     let InputEvent { thread, op, object, value, .. } = run.events[at];
     let mut own = trace.lowered(at as u32).map(EventId::new).filter(|&event| trace.thread(event) == thread);
@@ -65,9 +74,11 @@ pub(super) fn shown(
     };
     // It learns whether it got what it tried for.
     let tries = |kind: u32, object: u64, event: Option<EventId>| {
-        let fails = matches!(op, InputOp::Busy | InputOp::BusyShared | InputOp::SemaphoreBusy | InputOp::TimeOut);
+        use InputOp::*;
+        let fails = matches!(op, Busy | BusyShared | SemaphoreBusy | TimeOut | WakeByItself);
+        let observes = if matches!(op, Wake | WakeByItself) { Observes::Wakes } else { Observes::Try };
         let (operation, seen) = (operation(kind, object, 0), if fails { Seen::Busy } else { Seen::Taken });
-        Ok(event.map(|event| Shown { operation, observes: Observes::Try, seen, event, parts: Vec::new() }))
+        Ok(event.map(|event| Shown { operation, observes, seen, event, parts: Vec::new() }))
     };
     let of_lock = |&event: &EventId| matches!(trace.op(event), Op::Acquire(..) | Op::Release(..) | Op::Busy(..));
     match op {
@@ -81,7 +92,7 @@ pub(super) fn shown(
                 return Err("accesses of different sizes overlap".into());
             }
             let x = kernel.variable().map_or(usize::MAX, |x| x.index());
-            let held = memory.get(&x).copied().flatten();
+            let held = before.memory.get(&x).copied().flatten();
             // A compare-exchange is a read if it fails and an update if not: the same operation.
             let (kind, operand, old) = match kernel {
                 Op::Read(_, ReadOrder::Plain) => (0, 0, value),
@@ -93,9 +104,9 @@ pub(super) fn shown(
             };
             if kernel.writes() {
                 let parts = accesses.iter().filter_map(|&event| Some((trace.op(event).variable()?.index(), event)));
-                memory.extend(parts.map(|(x, event)| (x, trace.value(event))));
+                before.memory.extend(parts.map(|(x, event)| (x, trace.value(event))));
             } else if value.is_some() && parts.is_empty() {
-                memory.insert(x, value);
+                before.memory.insert(x, value);
             }
             let learns = kernel.reads() && parts.is_empty();
             let observes = if learns { Observes::Value(Writes::Always) } else { Observes::Nothing };
@@ -110,10 +121,17 @@ pub(super) fn shown(
         InputOp::Sleep => simple(10, name(ObjectClass::Condition), own.next()),
         InputOp::Notify => simple(11, name(ObjectClass::Condition), own.next()),
         InputOp::NotifyAll => simple(12, name(ObjectClass::Condition), own.next()),
-        InputOp::Wake | InputOp::WakeInTime | InputOp::TimeOut => {
+        InputOp::Wake | InputOp::WakeInTime | InputOp::TimeOut | InputOp::WakeByItself => {
             let event = own.find(|&event| matches!(trace.op(event), Op::Wake(_)));
             let was_woken = event.is_some_and(|event| trace.pairing_of_wake(event).is_some());
             match op {
+                InputOp::Wake if was_woken && run.outcome.spurious && !before.woke.contains(&thread) => {
+                    tries(22, name(ObjectClass::Condition), event)
+                }
+                InputOp::WakeByItself if !was_woken => {
+                    before.woke.insert(thread);
+                    tries(22, name(ObjectClass::Condition), event)
+                }
                 InputOp::Wake if was_woken => simple(13, name(ObjectClass::Condition), event),
                 InputOp::WakeInTime if was_woken => tries(14, name(ObjectClass::Condition), event),
                 InputOp::TimeOut if !was_woken => tries(14, name(ObjectClass::Condition), event),
@@ -151,8 +169,8 @@ fn next_of_thread(run: &Run, at: usize) -> Option<InputOp> {
     run.events[at + 1..].iter().find(|event| event.thread == thread).map(|event| event.op)
 }
 
-/// How a thread ended that nobody can help any more: what it waits for, in terms of the trace.
-pub(super) fn stands(waits: Option<(InputOp, Option<u32>)>) -> End {
+/// How a thread ended that nobody can help any more: what it waits for, in terms of the trace, and whether it may wake by itself.
+pub(super) fn stands(waits: Option<(InputOp, Option<u32>)>, may_wake: bool) -> End {
     let op = match waits {
         Some((InputOp::Acquire | InputOp::AcquireAll | InputOp::OnceBegin, Some(lock))) => {
             Some(Op::Acquire(LockId::new(lock as usize), Mode::Exclusive))
@@ -164,7 +182,8 @@ pub(super) fn stands(waits: Option<(InputOp, Option<u32>)>) -> End {
         Some((InputOp::Join | InputOp::Depart, _)) => None,
         _ => return End::Cut,
     };
-    End::Waits { operation: None, observes: Observes::Nothing, op }
+    let observes = if may_wake && matches!(op, Some(Op::Wake(_))) { Observes::Wakes } else { Observes::Nothing };
+    End::Waits { operation: None, observes, op }
 }
 
 /// What an operation is about, in words.

@@ -69,7 +69,7 @@ impl Waiting {
             op::ACQUIRE_SHARED | op::TRY_ACQUIRE_SHARED => format!("waits to share lock {object}"),
             op::ONCE_BEGIN | op::ONCE_PASS => format!("waits for the initialiser of {object}"),
             op::JOIN => format!("waits for {object} to end"),
-            op::WAKE | op::TIME_OUT => format!("waits to be notified on {object}"),
+            op::WAKE | op::TIME_OUT | op::WAKE_BY_ITSELF => format!("waits to be notified on {object}"),
             op::SEMAPHORE_WAIT | op::SEMAPHORE_TRY => format!("waits for a post of semaphore {object}"),
             op::DEPART => format!("waits for the others at barrier {object}"),
             op::RECEIVE => format!("waits for something to be sent through {object}"),

@@ -193,7 +193,10 @@ impl Converter {
     #[cold]
     pub(super) fn object_used_after_free(&mut self, thread: u32, index: u64, event: &LogEvent, area: Area) {
         let op = InputOp::from_code(event.op).unwrap_or(InputOp::Branch);
-        let late = matches!(op, InputOp::Wake | InputOp::WakeInTime | InputOp::TimeOut | InputOp::Depart);
+        let late = matches!(
+            op,
+            InputOp::Wake | InputOp::WakeInTime | InputOp::TimeOut | InputOp::WakeByItself | InputOp::Depart
+        );
         // Those who are woken need not touch what they slept on; futexes, which have no place, are addresses and nothing else.
         if late || event.pc == 0 {
             return;

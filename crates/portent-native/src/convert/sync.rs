@@ -177,7 +177,8 @@ impl Sync {
                 if op == InputOp::Sleep {
                     *asleep = Some(condition);
                 }
-                let wakes = matches!(op, InputOp::Wake | InputOp::WakeInTime | InputOp::TimeOut);
+                let wakes =
+                    matches!(op, InputOp::Wake | InputOp::WakeInTime | InputOp::TimeOut | InputOp::WakeByItself);
                 if wakes && asleep.take_if(|slept_on| *slept_on == condition).is_none() {
                     let (op, object) = context.nothing(Some(Oddity::Wake))?;
                     return Ok((op, object, None));

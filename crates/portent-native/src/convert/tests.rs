@@ -245,6 +245,7 @@ fn operations_have_the_codes_of_the_trace_format() {
         (op::WAKE, Wake),
         (op::WAKE_IN_TIME, WakeInTime),
         (op::TIME_OUT, TimeOut),
+        (op::WAKE_BY_ITSELF, WakeByItself),
         (op::SEMAPHORE_INIT, SemaphoreInit),
         (op::POST, Post),
         (op::SEMAPHORE_WAIT, SemaphoreWait),

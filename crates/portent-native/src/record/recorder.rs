@@ -36,6 +36,9 @@ pub struct NativeProgram {
     pub trap: bool,
     /// Stop before this event instead: its thread, and its number among the events of all.
     pub stop: Option<(u32, u32)>,
+    /// Whether waits on conditions may end by themselves, where a schedule or chance says so. Runs that are like one in which they could
+    /// may do so, too.
+    pub spurious: bool,
     /// What makes runs that are like an earlier one and whose output is not shown; without it, each is started.
     pub server: Option<Arc<ForkServer>>,
     /// What its runs did, so that none becomes a trace that did what an earlier one did; without it, all become traces.
@@ -70,6 +73,7 @@ impl NativeProgram {
             nature,
             trap: false,
             stop: None,
+            spurious: false,
             server: None,
             repeats: None,
             known: Arc::default(),
@@ -159,6 +163,7 @@ impl NativeProgram {
         }
         low.trap = self.trap;
         low.alone = recorded.is_some_and(Recording::talks_to_itself);
+        low.spurious |= self.spurious;
         low.one_core = plan.like.is_some() && plan.silent;
         low.lineage = self.invocation.lineage;
         low.stop = self.stop.map(|(thread, event)| (thread.into(), event.into()));
@@ -320,6 +325,7 @@ impl Recorded {
             initial: initial.clone(),
             unused: self.converted.unused.clone(),
             identities: self.converted.identities.clone(),
+            spurious: self.recording.scheduling.spurious,
             at_goal: survey.goal.as_ref().map(|all| all.iter().enumerate().map(at_goal).collect()),
             not_followed: survey.diverged.map(not_followed),
             faults: misdeeds.faults.clone(),

@@ -87,6 +87,9 @@ pub struct Scheduling {
     pub policy: String,
     /// What chance started from.
     pub seed: u64,
+    /// Whether waits on conditions could end by themselves.
+    #[serde(default)]
+    pub spurious: bool,
 }
 
 /// An answer of the system: its kind, and its bytes in hexadecimal.
@@ -151,7 +154,7 @@ impl Scheduling {
     /// The scheduling of a plan.
     pub fn of(plan: &Plan) -> Scheduling {
         let name = POLICIES.iter().find(|(_, code)| *code == plan.policy).map_or("?", |(name, _)| *name);
-        Scheduling { policy: name.to_owned(), seed: plan.seed }
+        Scheduling { policy: name.to_owned(), seed: plan.seed, spurious: plan.spurious }
     }
     /// The policy as plans name it.
     pub fn code(&self) -> u64 {
@@ -245,6 +248,7 @@ impl Recording {
             family: self.family.clone(),
             answers: self.answers.iter().map(|given| given.iter().map(answer).collect()).collect(),
             lineage: self.lineage,
+            spurious: self.scheduling.spurious,
             ..Plan::default()
         }
     }

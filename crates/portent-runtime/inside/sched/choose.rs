@@ -4,7 +4,7 @@ use super::{FIRST_LOWEST, LONG, PATIENCE, Scheduler};
 use crate::log::op;
 use crate::plan::policy;
 use crate::readiness::{self, Source};
-use crate::state::{Life, Thread, Wait, thread};
+use crate::state::{BY_ITSELF, Life, Thread, Wait, thread};
 use crate::{answers, sys};
 
 impl Scheduler {
@@ -193,7 +193,7 @@ impl Scheduler {
 
     /// The earliest of the waits that time ends; the virtual clocks move on to it.
     pub(super) fn by_time(&mut self) -> Option<u32> {
-        let timed = |one: &&mut Thread| one.life == Life::Waiting && one.pending.deadline != 0;
+        let timed = |one: &&mut Thread| one.life == Life::Waiting && !matches!(one.pending.deadline, 0 | BY_ITSELF);
         let first = self.living().filter(timed).min_by_key(|one| one.pending.deadline)?;
         let ahead = first.pending.deadline - answers::now_with(self.skipped);
         if self.away > 0 && ahead > 0 && !self.all_wait_for_each_other() {
@@ -211,8 +211,10 @@ impl Scheduler {
     }
 
     pub(super) fn time_out(&mut self, who: &mut Thread) {
-        let ahead = who.pending.deadline - answers::now_with(self.skipped);
-        self.skipped += ahead.max(0);
+        if who.pending.deadline != BY_ITSELF {
+            let ahead = who.pending.deadline - answers::now_with(self.skipped);
+            self.skipped += ahead.max(0);
+        }
         who.timed_out = true;
     }
 

@@ -30,6 +30,7 @@ impl Scheduler {
         self.family_count = plan.header.threads as usize;
         self.trap = plan.header.trap != 0;
         self.alone = plan.header.alone != 0;
+        self.spurious = plan.header.spurious != 0;
         self.stop_at = plan.header.stop;
         self.pid = sys::getpid();
     }

@@ -245,6 +245,7 @@ fn every_knob_makes_its_kind_of_event() {
         TryAcquireShared,
         SemaphoreTry,
         WakeInTime,
+        WakeByItself,
     ];
     for op in InputOp::SIMPLE.iter().filter(|op| !never.contains(op)) {
         assert!(found.count(op.text()) > 0, "{}: {found:?}", op.text());

@@ -220,7 +220,7 @@ impl Lowering {
             InputOp::Notify => self.notify(s, Reach::One),
             InputOp::NotifyAll => self.notify(s, Reach::All),
             InputOp::Wake | InputOp::WakeInTime => self.wake(s, conditions::By::Notify),
-            InputOp::TimeOut => self.wake(s, conditions::By::Itself),
+            InputOp::TimeOut | InputOp::WakeByItself => self.wake(s, conditions::By::Itself),
             InputOp::Await => self.await_token(s),
             InputOp::SemaphoreInit => self.semaphore_init(s),
             InputOp::Post => self.post(s),

@@ -160,5 +160,7 @@ fn program(args: &CheckArgs) -> Result<NativeProgram, Failure> {
             Some(found.map_err(|error| Failure::usage(format!("{}: {error}", input.display()), help))?)
         }
     };
-    Ok(NativeProgram::new(invocation, nature).for_many_runs())
+    let mut program = NativeProgram::new(invocation, nature).for_many_runs();
+    program.spurious = args.spurious_wakeups;
+    Ok(program)
 }

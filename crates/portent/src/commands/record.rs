@@ -44,6 +44,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     }
     let tree = Tree::new()?;
     let mut program = NativeProgram::new(Invocation::here(path, args.program.clone())?, nature);
+    program.spurious = args.spurious_wakeups;
     program.invocation.processes = Some(tree.path().to_owned());
     let finished = program.start(&Plan { policy: policy(args), seed: args.seed, ..Plan::default() })?;
     let started = Instant::now();

@@ -227,7 +227,8 @@ impl Checking<'_> {
         let alone = match self.hindrance(subject) {
             Some(why) => Err(why),
             None => {
-                let program = NativeProgram::new(invocation, Nature::Instrumented).for_many_runs();
+                let mut program = NativeProgram::new(invocation, Nature::Instrumented).for_many_runs();
+                program.spurious = self.program.spurious;
                 let alone = Alone { program: &program, end: seen.outcome.end };
                 exploring::explore(&alone, &options, &target, report).map_err(|failure| failure.to_string())
             }

@@ -23,6 +23,11 @@ pub(crate) fn explored(name: &str, text: &str) -> (Value, Option<i32>) {
 
 /// The same of a program in a language, by the end of its file's name.
 pub(crate) fn explored_in(language: &str, name: &str, text: &str) -> (Value, Option<i32>) {
+    explored_with(&[], language, name, text)
+}
+
+/// The same with more options.
+fn explored_with(options: &[&str], language: &str, name: &str, text: &str) -> (Value, Option<i32>) {
     let file = format!("program.{language}");
     let scratch = Scratch::with(&file, text);
     let mut command = PORTENT.command();
@@ -31,7 +36,7 @@ pub(crate) fn explored_in(language: &str, name: &str, text: &str) -> (Value, Opt
     assert!(built.exited_with(0), "{name}: {}", built.describe());
     let mut command = PORTENT.command();
     // By default a search ends soon where the machine is slow.
-    command.args(["check", "--budget", "10", "--json", "report.json", "--", "./program"]);
+    command.args(["check", "--budget", "10", "--json", "report.json"]).args(options).args(["--", "./program"]);
     let checked = run(&mut command, scratch.directory(), NOTHING, LIMIT);
     let report: Value = serde_json::from_str(&scratch.read("report.json")).unwrap_or_else(|error| {
         panic!("{name}: {error}\n{}", checked.describe());
@@ -134,6 +139,40 @@ static void *two(void *arg) { y = 1; pthread_barrier_wait(&b); if (x == 1) pthre
         );
         let told = explored["assumptions"].as_array().into_iter().flatten().filter_map(Value::as_str);
         assert_eq!(told.filter(|told| told.contains("barrier")).count(), usize::from(name == "barrier"), "{explored}");
+    }
+}
+
+/// Nobody notifies too early, and only one thread waits: `if` in place of `while` is wrong only because a wait may end by itself.
+#[test]
+fn waits_that_end_by_themselves_are_tried_where_somebody_asks_for_it() {
+    if left_out("spurious wake-ups") {
+        return;
+    }
+    let waits = |how: &str| {
+        two_threads(&format!(
+            "#include <assert.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+static int ready; static void prepare(void) {{}}
+static void *one(void *arg) {{ pthread_mutex_lock(&m); ready = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m); return arg; }}
+static void *two(void *arg) {{ pthread_mutex_lock(&m); {how} (!ready) pthread_cond_wait(&c, &m);
+ assert(ready); pthread_mutex_unlock(&m); return arg; }}"
+        ))
+    };
+    let asked = "--spurious-wakeups";
+    // It waits, or it need not; it waits and wakes by itself before or after the other one has been there.
+    for (how, options, behaviours, code, granted) in [
+        ("if", &[][..], Some(2), 0, "woken by notifies only"),
+        ("while", &[asked], Some(4), 0, "and once by itself"),
+        ("if", &[asked], None, 1, "and once by itself"),
+    ] {
+        let (explored, exit) = explored_with(options, "c", how, &waits(how));
+        assert_eq!(exit, Some(code), "{how} {options:?}: {explored}");
+        let told = explored["assumptions"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        if let Some(behaviours) = behaviours {
+            let complete = (explored["complete"].as_bool(), explored["behaviours"].as_u64());
+            assert_eq!(complete, (Some(true), Some(behaviours)), "{how} {options:?}: {explored}");
+            assert!(told.clone().any(|told| told.contains(granted)), "{how} {options:?}: {explored}");
+        }
     }
 }
 

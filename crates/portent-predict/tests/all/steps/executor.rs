@@ -182,7 +182,7 @@ impl Input {
                     continue;
                 }
                 InputOp::NotifyAll => up.append(&mut still),
-                InputOp::Wake | InputOp::WakeInTime | InputOp::TimeOut => {
+                InputOp::Wake | InputOp::WakeInTime | InputOp::TimeOut | InputOp::WakeByItself => {
                     let (slept, by_notify) = self.woken[&i];
                     if !(if by_notify { &mut up } else { &mut still }).remove(&slept) {
                         continue;
@@ -340,7 +340,7 @@ impl Execution<'_> {
             AcquireShared | TryAcquireShared => ensure(!self.excluded(thread, object, true), "the lock is held"),
             Busy => ensure(self.excluded(thread, object, false), "nobody else holds the lock"),
             BusyShared => ensure(self.excluded(thread, object, true), "nobody else holds the lock alone"),
-            Wake | WakeInTime | TimeOut => {
+            Wake | WakeInTime | TimeOut | WakeByItself => {
                 let can = !self.input.happen(&self.asleep(object), i).is_empty();
                 ensure(can, if self.input.woken[&i].1 { "nobody has woken it" } else { "it is woken" })
             }

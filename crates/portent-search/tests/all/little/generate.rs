@@ -298,11 +298,13 @@ impl Writer {
     }
 
     fn condition_variable(&mut self, body: &mut Vec<Instruction>, condition: usize, depth: usize, held: &[usize]) {
-        let timed = self.dice.percent(30);
+        let kind = self.dice.below(10);
+        let timed = kind < 3;
         let wakes = |body: &mut Vec<Instruction>| {
-            body.push(match timed {
-                true => Instruction::WakeInTime { condition, register: 2 },
-                false => Instruction::Wake(condition),
+            body.push(match kind {
+                0..3 => Instruction::WakeInTime { condition, register: 2 },
+                3..5 => Instruction::WakeAnyhow(condition),
+                _ => Instruction::Wake(condition),
             });
         };
         let lock = (0..self.locks).find(|lock| !held.contains(lock) && !self.kept.contains(lock));

@@ -72,6 +72,8 @@ pub(crate) enum Instruction {
         condition: usize,
         register: usize,
     },
+    /// The same, also woken by nobody: nobody can tell.
+    WakeAnyhow(usize),
     Notify(usize),
     NotifyAll(usize),
     /// At a barrier, which as many threads use as it needs.
@@ -260,6 +262,7 @@ impl Little {
             Instruction::Depart(barrier) => (22, barrier, 0),
             Instruction::CountDown(latch) => (23, latch, 0),
             Instruction::Await(latch) => (24, latch, 0),
+            Instruction::WakeAnyhow(condition) => (25, condition, 0),
             Instruction::Set { .. } | Instruction::Unless(..) | Instruction::Jump(_) => return None,
         };
         // Threads with equal code share their places.
@@ -285,6 +288,7 @@ impl Little {
             Some(Instruction::Try { .. } | Instruction::TryTake { .. } | Instruction::WakeInTime { .. }) => {
                 Observes::Try
             }
+            Some(Instruction::WakeAnyhow(_)) => Observes::Wakes,
             _ => Observes::Nothing,
         }
     }
@@ -422,6 +426,13 @@ impl World {
                     return None;
                 }
                 Seen::Nothing
+            }
+            Instruction::WakeAnyhow(condition) => {
+                let woken = choice.seen != Some(Seen::Busy);
+                if !self.wake(thread, condition, woken) {
+                    return None;
+                }
+                if woken { Seen::Taken } else { Seen::Busy }
             }
             Instruction::WakeInTime { condition, .. } => {
                 let first = choice.seen != Some(Seen::Busy);

@@ -266,7 +266,9 @@ impl Runner<'_> {
                     Instruction::Take(semaphore) | Instruction::TryTake { semaphore, .. } => {
                         Some(Op::Wait(SemId::new(semaphore)))
                     }
-                    Instruction::Wake(condition) => Some(Op::Wake(CondId::new(condition))),
+                    Instruction::Wake(condition) | Instruction::WakeAnyhow(condition) => {
+                        Some(Op::Wake(CondId::new(condition)))
+                    }
                     // As many threads use a barrier as it needs, and a latch is counted down no more than it must be: where
                     // some did not come, they do not in any reordering.
                     _ => None,
@@ -312,6 +314,10 @@ fn input(instruction: Instruction, place: &Place, seen: Seen, value: Option<i64>
         },
         Instruction::Sleep(condition) => (InputOp::Sleep, condition, None),
         Instruction::Wake(condition) => (InputOp::Wake, condition, None),
+        Instruction::WakeAnyhow(condition) => match seen {
+            Seen::Busy => (InputOp::WakeByItself, condition, None),
+            _ => (InputOp::Wake, condition, None),
+        },
         Instruction::WakeInTime { condition, .. } => match seen {
             Seen::Busy => (InputOp::TimeOut, condition, None),
             _ => (InputOp::Wake, condition, None),

@@ -2,6 +2,7 @@
 
 use super::machine::{Choice, Instruction, Little, Next, Place, World};
 use super::runner::hash;
+use portent_search::Seen;
 use std::collections::{BTreeSet, HashSet};
 
 /// A thread and its local history.
@@ -47,11 +48,15 @@ pub(crate) fn truth(program: &Little, most: usize) -> Option<Facts> {
         let mut goes_on = false;
         for thread in 0..state.places.len() {
             let place = &state.places[thread];
-            for choice in 0..state.world.choices(program, thread, place) {
+            let choices = 0..state.world.choices(program, thread, place);
+            let choices = choices.map(|choice| Choice { wakes: Some(choice), seen: None });
+            // That somebody wakes by itself can be, and need not.
+            let by_itself = matches!(program.next(thread, place), Next::Does(Instruction::WakeAnyhow(_)))
+                .then_some(Choice { wakes: None, seen: Some(Seen::Busy) });
+            for choice in choices.chain(by_itself) {
                 let mut after = state.clone();
-                let choice = Choice { wakes: Some(choice), seen: None };
                 let Some(learnt) = after.world.step(program, thread, place, choice) else { continue };
-                goes_on = true;
+                goes_on |= choice.seen.is_none();
                 let operation = program.operation(thread, place).expect("it was done");
                 after.cut[thread] = hash(after.cut[thread], operation, learnt);
                 after.places[thread] = program.after(thread, place, learnt);
