@@ -46,11 +46,9 @@ pub(crate) fn message(label: &str, text: &str) {
         _ => "1;36",
     };
     let mut out = std::io::stderr().lock();
-    let _ = if colours(&out) {
-        writeln!(out, "\x1b[{colour}m{label}:\x1b[0m {text}")
-    } else {
-        writeln!(out, "{label}: {text}")
-    };
+    let label = if colours(&out) { format!("\x1b[{colour}m{label}:\x1b[0m") } else { format!("{label}:") };
+    // At once: standard error has no buffer, and what another process writes meanwhile would come in between.
+    let _ = out.write_all(format!("{label} {text}\n").as_bytes());
 }
 
 /// What the numbers of a [`Progress`] count.
