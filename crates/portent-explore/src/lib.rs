@@ -30,8 +30,8 @@ pub use explore::{
 };
 pub use failure::Failed;
 pub use outcome::{
-    AtGoal, Counting, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Spin, SpinKind, Stuck,
-    Thrown, WhyNotFollowed,
+    AtGoal, Counting, Crash, End, Fault, FaultKind, Moment, NotFollowed, Outcome, Output, Parked, Spin, SpinKind,
+    Stuck, Thrown, WhyNotFollowed,
 };
 pub use program::{Pct, Plan, Policy, Program};
 pub use properties::{Properties, Request, predict};

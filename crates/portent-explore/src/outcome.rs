@@ -21,6 +21,10 @@ pub struct Outcome {
     pub ended: Vec<u32>,
     /// Every thread that could not move, if nobody could.
     pub deadlock: Option<Vec<Stuck>>,
+    /// Threads that failed before others had gone on as far as they could ([`Plan::parks`](crate::Plan::parks)), in order.
+    pub parked: Vec<Parked>,
+    /// The others that had not ended then, and could not go on.
+    pub left: Vec<Stuck>,
     /// Where threads waited in loops that only look, in order.
     pub spins: Vec<Spin>,
     /// What variables held before the first write, where that is known and nobody had read it: their numbers, and the values.
@@ -176,6 +180,17 @@ pub struct Thrown {
     pub type_name: String,
 }
 
+/// A thread that failed while the program went on without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parked {
+    /// Its number.
+    pub thread: u32,
+    /// How many events there were.
+    pub events: u32,
+    /// Where.
+    pub place: String,
+}
+
 /// A thread that cannot move, where nobody can.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
@@ -256,6 +271,8 @@ impl Outcome {
             thrown: None,
             ended: Vec::new(),
             deadlock: None,
+            parked: Vec::new(),
+            left: Vec::new(),
             spins: Vec::new(),
             initial: Vec::new(),
             unused: Vec::new(),

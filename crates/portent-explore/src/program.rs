@@ -67,6 +67,10 @@ pub struct Plan<'a> {
     pub limit: Option<Duration>,
     /// What the program writes is not shown.
     pub silent: bool,
+    /// Where a thread fails, the others go on as far as they can before the program ends by that ([`Outcome::parked`]).
+    ///
+    /// [`Outcome::parked`]: crate::Outcome::parked
+    pub parks: bool,
 }
 
 /// Who runs next, where nothing else decides.

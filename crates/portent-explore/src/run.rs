@@ -80,6 +80,20 @@ impl Run {
         user_frame(&self.stack(event))
     }
 
+    /// After how many events the thread failed by which it ended, if others went on then.
+    pub(crate) fn failed_after(&self) -> Option<usize> {
+        let who = self.outcome.crash.as_ref()?.thread?;
+        self.outcome.parked.iter().find(|parked| parked.thread == who).map(|parked| parked.events as usize)
+    }
+
+    /// The run as if it had ended after so many events.
+    pub(crate) fn until(&self, events: usize) -> Run {
+        let events = events.min(self.events.len());
+        let mut stacks = StackColumn::default();
+        stacks.append(0, &self.stacks, 0..events);
+        Run { events: self.events[..events].to_vec(), stacks, ..self.clone() }
+    }
+
     /// The schedule of the whole run.
     pub fn schedule(&self) -> Schedule {
         let mut schedule = Schedule::default();

@@ -4,7 +4,7 @@ use crate::entry::entry;
 use crate::log::{self, call, message, note, op};
 use crate::real::{self, Ptr, Real};
 use crate::state::{self, Pending, Thread, Wait};
-use crate::{answers, blocking, channels, family, one_core, record, sched, sys, throw};
+use crate::{answers, blocking, channels, family, one_core, record, sched, signals, sys, throw};
 
 /// Holds the end of the process until every other thread has finished or is stuck: many bugs sit in threads that main
 /// does not wait for.
@@ -23,6 +23,23 @@ fn hold_exit(status: i32, pc: usize, hold: bool) {
     record::numbers(note::EXIT, &[status as u32 as u64]);
     ended();
     // What runs from here on, destructors of static objects and the like, runs undisturbed.
+    me.allow(u64::MAX);
+    state::leave(me);
+}
+
+/// A thread fails, and what is to be said of that is in the recording. Where the plan says so, the others go on first, as far as they
+/// can: in truth, too, they may be as far when it fails, and what they do then is worth a look.
+pub fn park(pc: usize) {
+    // SAFETY: set before there are threads.
+    if !unsafe { (*sched::peek()).parks } {
+        return;
+    }
+    let Some(me) = state::enter() else { return };
+    me.has_failed = true;
+    record::numbers(note::PARKED, &[pc as u64]);
+    sched::lock().exiting = true;
+    sched::ask(me, Pending { op: op::EXIT, pc, wait: Wait::Exit, ..Pending::default() });
+    sched::lock().tell_who_waits(note::LEFT, me.id);
     me.allow(u64::MAX);
     state::leave(me);
 }
@@ -75,6 +92,7 @@ pub unsafe extern "C-unwind" fn abort(pc: usize) -> ! {
     static REAL: Real = Real::new(b"abort\0");
     throw::told();
     tell(message::ABORT, pc, b"abort");
+    park(pc);
     // SAFETY: the C library's function, which does not return.
     unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn() -> !>(REAL.required())() }
 }
@@ -99,6 +117,13 @@ pub unsafe extern "C-unwind" fn assert_fail(
     let size = record::text_size(what as usize, 4096) - 1;
     // SAFETY: the text that the program passes, up to its end.
     tell(message::ASSERTION, pc, unsafe { std::slice::from_raw_parts(what.cast(), size) });
+    park(pc);
+    // How the C library puts its message together is nobody's doing here. The thread does not come back.
+    if signals::abort_is_the_end()
+        && let Some(me) = state::enter()
+    {
+        me.has_failed = true;
+    }
     type Fail = extern "C-unwind" fn(*const i8, *const i8, u32, *const i8) -> !;
     // SAFETY: the C library's function, which does not return.
     unsafe { std::mem::transmute::<Ptr, Fail>(REAL.required())(what, file, line, function) }

@@ -84,6 +84,8 @@ pub struct Scheduler {
     alone: bool,
     /// Whether the plan lets waits on conditions end by themselves.
     pub spurious: bool,
+    /// Whether the plan has threads that fail wait for the others.
+    pub parks: bool,
     /// For a debugger: whoever runs next stops when it goes on; or this thread, plus one, before the event of this number.
     stop_next: bool,
     stop_at: [u64; 2],
@@ -136,6 +138,7 @@ const NEW: Scheduler = Scheduler {
     trap: false,
     alone: false,
     spurious: false,
+    parks: false,
     stop_next: false,
     stop_at: [0; 2],
     leaving: 0,
@@ -755,16 +758,21 @@ impl Scheduler {
         }
     }
 
-    fn deadlock(&mut self) -> ! {
+    /// Notes what everybody who is not done waits for, but for one thread.
+    pub fn tell_who_waits(&self, kind: u16, but: u32) {
         let mut told = [0u64; 4 * 64];
         let mut filled = 0;
-        for one in self.living().take(64) {
+        for one in self.living().filter(|one| one.id != but).take(64) {
             let Pending { op, address, pc, .. } = one.pending;
             told[filled..filled + 4].copy_from_slice(&[u64::from(one.id), u64::from(op), address as u64, pc as u64]);
             filled += 4;
             one.publish();
         }
-        record::numbers(note::DEADLOCK, &told[..filled]);
+        record::numbers(kind, &told[..filled]);
+    }
+
+    fn deadlock(&mut self) -> ! {
+        self.tell_who_waits(note::DEADLOCK, u32::MAX);
         // SAFETY: the header is mapped while threads run.
         unsafe { (*record::header()).state = crate::log::state::DEADLOCK };
         if self.trap {

@@ -16,7 +16,7 @@ use crate::entry::entry;
 use crate::log::note;
 use crate::real::{self, Ptr};
 use crate::state::{self, Thread, UnreadWrite};
-use crate::{answers, channels, record, sched, sys};
+use crate::{answers, channels, process, record, sched, sys};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 const SIGNALS: usize = 65;
@@ -104,10 +104,21 @@ fn abort_is_noted() -> Action {
     action
 }
 
+/// Whether the program has no handler of its own that `abort` would call, and that may go on elsewhere.
+pub fn abort_is_the_end() -> bool {
+    // SAFETY: a word that changes only in `sigaction`.
+    unsafe { ASKED[SIGABRT as usize].handler == 0 }
+}
+
 /// The program ends itself, or is ended by the C library, which has found something wrong.
 unsafe extern "C" fn aborted(signal: i32, _information: *mut u8, context: *mut u8) {
     // SAFETY: the kernel passes a context; the default action ends the process.
     unsafe {
+        let me = state::current();
+        if !me.is_null() && (*me).has_failed {
+            // It stayed inside, so that what it did on the way here is not recorded.
+            (*me).inside = 0;
+        }
         if let Some(me) = state::enter() {
             record::numbers(note::ABORTED, &[*register(context, RIP) as u64]);
             state::leave(me);
@@ -153,6 +164,7 @@ unsafe extern "C" fn fault(signal: i32, information: *mut u8, context: *mut u8) 
             record::numbers(note::FATAL, &[signal as u64, address, *at as u64]);
             // It faults again, without us.
             state::leave(me);
+            process::park(*at);
         }
         let mut default = NONE;
         real::sigaction(signal, (&raw mut default).cast(), std::ptr::null_mut());

@@ -102,6 +102,8 @@ pub struct Thread {
     pub id: u32,
     /// It begins a parallel region of OpenMP: threads that it makes are of the team, and wait in its library.
     pub starts_team: bool,
+    /// It has failed, and will end the process.
+    pub has_failed: bool,
     /// Events executed.
     pub events: u64,
     /// When `events` reaches this, the scheduler is asked: `until`, or earlier if the plan has a signal for it or it is watched.

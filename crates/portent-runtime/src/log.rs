@@ -183,6 +183,10 @@ pub mod note {
     pub const ABORTED: u16 = FIRST + 21;
     /// program counter, text: the exception that `abort` was called with was thrown there; its type as the compiler encodes it.
     pub const THROWN: u16 = FIRST + 22;
+    /// program counter: the thread fails here. The process goes on without it, and ends by that when no other thread can go on.
+    pub const PARKED: u16 = FIRST + 26;
+    /// As for [`DEADLOCK`], of those that were left when a failure ended the process that had waited for the others.
+    pub const LEFT: u16 = FIRST + 27;
     /// One byte: 1, the thread's accesses are not to be looked at from here on, or 0, they are again. Nests.
     pub const IGNORE: u16 = FIRST + 32;
     /// address, size: the program declares that accesses there, as long as that memory is what it is, may race.

@@ -70,6 +70,8 @@ pub struct Header {
     pub length: u64,
     /// 1: waits on conditions that have no time limit may end by themselves, where the plan or chance says so.
     pub spurious: u64,
+    /// 1: a thread that fails ends the process only when no other can go on.
+    pub parks: u64,
 }
 
 /// The first number that a fork server writes to the descriptor of its orders, before a number that is 0 if it can serve:
@@ -120,6 +122,8 @@ pub struct Plan {
     pub alone: bool,
     /// Whether waits on conditions may end by themselves.
     pub spurious: bool,
+    /// Whether a thread that fails ends the process only when no other can go on.
+    pub parks: bool,
 }
 
 impl Plan {
@@ -155,6 +159,7 @@ impl Plan {
             self.depth,
             self.length,
             u64::from(self.spurious),
+            u64::from(self.parks),
         ];
         let pairs = self.family.iter().chain(&self.steps).flat_map(|&(a, b)| [a, b]);
         let words = header.into_iter().chain(pairs).chain(self.goal_threads.iter().copied()).chain(answers);

@@ -5,7 +5,7 @@
 //! two runs though it should be (an address that depends on who came first at the allocator). Threads are known by who started
 //! them, and as the how many-th.
 
-use super::operations::{Before, Shown, of_class, place, rounds_differ, shown, stands};
+use super::operations::{Before, FAILS, Shown, of_class, place, rounds_differ, shown, stands};
 use super::{Behaviours, Event, Explorer, Extent, Options, Phase, SavedSearch, Subject, counters, once, spinning};
 use crate::error::Error;
 use crate::outcome::{self, SpinKind};
@@ -343,10 +343,15 @@ impl Recorded<'_, '_> {
             like: Some(&self.first.run),
             limit: Some(self.explorer.limit()),
             silent: true,
+            parks: true,
         })?;
         self.explorer.count(Phase::Searched);
         let first = Arc::clone(&self.first);
-        self.explorer.watch(&run, &first, false);
+        // What the others did after a failure is no part of it.
+        match run.failed_after() {
+            Some(events) => self.explorer.watch(&run.until(events), &first, false),
+            None => self.explorer.watch(&run, &first, false),
+        }
         Ok(run)
     }
 
@@ -417,9 +422,17 @@ impl Recorded<'_, '_> {
         let by_itself = |thread: ThreadId| {
             run.events.iter().any(|event| event.thread == thread && event.op == InputOp::WakeByItself)
         };
+        let parked = &run.outcome.parked;
+        if parked.iter().any(|other| other.place != parked[0].place) {
+            // It ends by one of them.
+            inexact.insert("two threads failed in one run, each in its own way".into());
+        }
         // All who are not done are told.
         let stuck = |thread: ThreadId| {
-            let stuck = run.outcome.deadlock.as_ref()?;
+            if parked.iter().any(|parked| parked.thread as usize == thread.index()) {
+                return Some(End::Failed(FAILS));
+            }
+            let stuck = run.outcome.deadlock.as_ref().or_else(|| (!parked.is_empty()).then_some(&run.outcome.left))?;
             Some(
                 stuck
                     .iter()

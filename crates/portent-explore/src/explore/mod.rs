@@ -631,7 +631,7 @@ impl Explorer<'_> {
             let like = Some(&subject.run);
             let plans = ways.iter().map(|(schedule, policy, seed)| {
                 let (policy, seed, schedule) = (*policy, *seed, Some(schedule));
-                Plan { policy, seed, schedule, like, limit: None, silent: true }
+                Plan { policy, seed, schedule, like, limit: None, silent: true, parks: false }
             });
             let plans: Vec<Plan<'_>> = plans.collect();
             let (program, timeout, deadline) = (self.program, self.longest(), self.deadline);

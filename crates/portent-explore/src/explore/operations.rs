@@ -20,6 +20,9 @@ pub(super) struct Shown {
     pub(super) parts: Vec<EventId>,
 }
 
+/// That a thread fails, as the last thing it does.
+pub(super) const FAILS: Operation = Operation { place: 0, kind: 23, object: 0, operand: 0 };
+
 /// What is known of a run from the events before one.
 #[derive(Default)]
 pub(super) struct Before {

@@ -15,7 +15,9 @@ use portent_order::Model;
 use portent_predict::{
     Bug, Deadlock, Evidence, Failure, Finding, Flags, Harm, Place, Prediction, Role, StackFrame, Step, Witness,
 };
-use portent_trace::{EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError};
+use portent_trace::{
+    EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError, is_user_file, short_function, without_address,
+};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -232,8 +234,10 @@ impl Explorer<'_> {
         }
         let trace = fails.trace(FunctionBlocks::None)?;
         let mut stacks: Vec<_> = moments.iter().map(|(_, moment)| stack(&fails, moment.event)).collect();
-        if failed.harm == Harm::Assertion {
-            stacks[0] = from_place(std::mem::take(&mut stacks[0]), &failed.at.place);
+        if matches!(failed.harm, Harm::Assertion | Harm::Exception | Harm::Abort | Harm::Crash) {
+            let function = fails.names.location_of_text(&failed.at.place).and_then(|at| at.function);
+            let function = function.map(|name| without_address(&short_function(name)).to_owned()).unwrap_or_default();
+            stacks[0] = from_place(std::mem::take(&mut stacks[0]), &failed.at.place, &function);
         }
         // Who waits does so for something of its own. Else all is about one object, or about none: the event that a place is told
         // by is only the last or the next one there.
@@ -306,17 +310,27 @@ fn observed_order(trace: &Trace) -> portent_order::Schedule {
     order
 }
 
-/// The stack of a thread that went on after its last event, to a place that is known: what it has returned from since is left out.
-fn from_place(mut frames: Vec<StackFrame>, place: &str) -> Vec<StackFrame> {
+/// The stack of a thread that went on after its last event, to a place that is known, and the function there if that is known: what
+/// it has returned from since is left out.
+fn from_place(mut frames: Vec<StackFrame>, place: &str, function: &str) -> Vec<StackFrame> {
     let Some((file, line)) = place.rsplit_once(':') else { return frames };
     let Ok(line) = line.parse::<u32>() else { return frames };
-    let is_there = |frame: &StackFrame| frame.user && frame.file == file;
+    let is_there = |frame: &StackFrame| {
+        frame.user
+            && frame.file == file
+            && (function.is_empty() || frame.function.is_empty() || frame.function == function)
+    };
     if let Some(at) = frames.iter().position(|frame| is_there(frame) && frame.line == Some(line)) {
         frames.drain(..at);
     } else if let Some(at) = frames.iter().position(is_there) {
         // The same function, most likely, some lines on.
         frames.drain(..at);
         frames[0].line = Some(line);
+    } else if !function.is_empty() && is_user_file(file) {
+        // It had been inlined, and left no trace but this. The library's place of the event is not on the way there.
+        let called_by = frames.iter().position(|frame| frame.user);
+        frames.drain(..called_by.unwrap_or(frames.len().min(1)));
+        frames.insert(0, StackFrame { function: function.into(), file: file.into(), line: Some(line), user: true });
     }
     frames
 }
@@ -342,11 +356,14 @@ mod tests {
             user,
         };
         let returned = vec![frame("get", "bank.c", 17, true), frame("main", "bank.c", 49, true)];
-        assert_eq!(from_place(returned.clone(), "bank.c:49"), returned[1..]);
+        assert_eq!(from_place(returned.clone(), "bank.c:49", ""), returned[1..]);
         // What was recorded last was inside the C library, called from somewhere in the function.
         let inside = vec![frame("libc.so.6+0x1", "libc.so.6+0x1", 0, false), frame("main", "bank.c", 42, true)];
-        assert_eq!(from_place(inside, "bank.c:49"), [frame("main", "bank.c", 49, true)]);
-        assert_eq!(from_place(returned.clone(), "other.c:1"), returned);
-        assert_eq!(from_place(returned.clone(), "libc.so.6+0x1"), returned);
+        assert_eq!(from_place(inside.clone(), "bank.c:49", "main"), [frame("main", "bank.c", 49, true)]);
+        // It was in another function, which had been inlined there.
+        let inlined = [frame("push", "bank.c", 9, true), frame("main", "bank.c", 42, true)];
+        assert_eq!(from_place(inside, "bank.c:9", "push"), inlined);
+        assert_eq!(from_place(returned.clone(), "other.c:1", ""), returned);
+        assert_eq!(from_place(returned.clone(), "libc.so.6+0x1", ""), returned);
     }
 }

@@ -81,6 +81,7 @@ impl Script<'_> {
             like: Some(self.original),
             limit: self.limit,
             silent: self.silent,
+            parks: false,
         };
         let run = self.program.run(&plan)?;
         let before: HashSet<String> = self.original.failures().iter().map(Failed::identity).collect();

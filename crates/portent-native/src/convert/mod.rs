@@ -52,7 +52,7 @@ use memory::Memory;
 use oddities::Oddity;
 use owners::Owners;
 use pages::{KnownVariable, Seen};
-use portent_explore::{Counting, Spin, SpinKind};
+use portent_explore::{Counting, Parked, Spin, SpinKind};
 use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, allocated, call, note, op, spins};
 use portent_trace::format::TraceSink;
 use portent_trace::{
@@ -82,6 +82,10 @@ pub struct Converted {
     pub oddities: Oddities,
     /// Who waited for whom, if nobody could move.
     pub deadlock: Option<Vec<Waiting>>,
+    /// Threads that failed while the process went on, and whom they left behind.
+    pub parked: Vec<Parked>,
+    /// See `parked`.
+    pub left: Vec<Waiting>,
     /// Where threads waited in loops that only look.
     pub spins: Vec<Spin>,
     /// What global variables held before the first write, where that came before any read.
@@ -192,6 +196,8 @@ pub fn convert(
         sites,
         oddities,
         deadlock,
+        parked,
+        left,
         spins,
         initial,
         unused,
@@ -210,6 +216,8 @@ pub fn convert(
         symbols,
         oddities,
         deadlock,
+        parked,
+        left,
         spins,
         initial,
         unused,
@@ -244,6 +252,8 @@ struct Converter {
     /// How often each thread has asked that its accesses be ignored.
     ignoring: Vec<u32>,
     deadlock: Option<Vec<Waiting>>,
+    parked: Vec<Parked>,
+    left: Vec<Waiting>,
     spins: Vec<Spin>,
     initial: Vec<(u32, i64)>,
     unused: Vec<(u32, Counting)>,
@@ -298,6 +308,8 @@ impl Converter {
             benign: Benign::default(),
             ignoring: vec![0; threads],
             deadlock: None,
+            parked: Vec::new(),
+            left: Vec::new(),
             spins: Vec::new(),
             initial: Vec::new(),
             unused: Vec::new(),
@@ -561,6 +573,11 @@ impl Converter {
                 self.spins.push(Spin { thread: running, events, iteration, kind, place });
             }
             note::DEADLOCK => self.deadlock = Some(payload.chunks_exact(32).map(|row| self.waiting(row)).collect()),
+            note::PARKED => {
+                let place = self.own_place(running, numbers::<1>(payload)[0]);
+                self.parked.push(Parked { thread: running, events: u32::try_from(index).unwrap_or(u32::MAX), place });
+            }
+            note::LEFT => self.left_behind(payload),
             _ => self.fault_note(kind, payload, running, index),
         }
     }
@@ -602,6 +619,22 @@ impl Converter {
         self.settled(address);
         let Converter { memory, symbols, names, .. } = self;
         memory.named(address, symbols, names, |names, name| Ok(names.describe(&name))).ok()
+    }
+
+    /// Who was there when a failure ended the process. Who waits to end it has done all it had to do.
+    fn left_behind(&mut self, payload: &[u8]) {
+        for row in payload.chunks_exact(32) {
+            let [thread, pending, ..]: [u64; 4] = numbers(row);
+            let has_failed = self.parked.iter().any(|parked| u64::from(parked.thread) == thread);
+            if pending != u64::from(op::EXIT) {
+                let waiting = self.waiting(row);
+                self.left.push(waiting);
+            } else if let Some(thread) = self.survey.threads.get_mut(thread as usize)
+                && !has_failed
+            {
+                thread.ended = true;
+            }
+        }
     }
 
     /// One thread of a deadlock.

@@ -164,6 +164,7 @@ impl NativeProgram {
         low.trap = self.trap;
         low.alone = recorded.is_some_and(Recording::talks_to_itself);
         low.spurious |= self.spurious;
+        low.parks = plan.parks;
         low.one_core = plan.like.is_some() && plan.silent;
         low.lineage = self.invocation.lineage;
         low.stop = self.stop.map(|(thread, event)| (thread.into(), event.into()));
@@ -283,7 +284,8 @@ pub fn run_of(log: &LogFile, invocation: &Invocation) -> Result<Run, Error> {
 impl Recorded {
     /// How the run ended, in the terms of all front ends.
     fn outcome(&self, timed_out: bool, output: &Output) -> Outcome {
-        let Converted { survey, symbols, names, deadlock, spins, initial, misdeeds, goal_places, .. } = &self.converted;
+        let Converted { survey, symbols, names, deadlock, left, spins, initial, misdeeds, goal_places, .. } =
+            &self.converted;
         let place = |pc: u64| symbols.place(pc).text.clone();
         let assertion = survey.messages.iter().find(|said| said.kind == message::ASSERTION);
         let at_goal = |(at, one): (usize, &AtGoal)| explore::AtGoal {
@@ -320,6 +322,8 @@ impl Recorded {
             crash: misdeeds.crash.clone(),
             thrown: misdeeds.thrown.clone(),
             ended: survey.threads.iter().enumerate().filter_map(ended).collect(),
+            parked: self.converted.parked.clone(),
+            left: left.iter().map(Waiting::stuck).collect(),
             deadlock: deadlock.as_ref().map(|all| all.iter().map(Waiting::stuck).collect()),
             spins: spins.clone(),
             initial: initial.clone(),

@@ -49,7 +49,7 @@ impl Built {
         invocation.input = Some("/dev/null".into());
         let program = NativeProgram::new(invocation, Nature::Instrumented);
         let limit = Some(Duration::from_secs(60));
-        let plan = Plan { policy, seed, schedule: None, like: None, limit, silent: true };
+        let plan = Plan { policy, seed, schedule: None, like: None, limit, silent: true, parks: false };
         program.run(&plan).unwrap().outcome
     }
 

@@ -229,8 +229,10 @@ impl Scheduler {
         self.living().any(|one| one.life == Life::Waiting && self.possible(one, &one.pending))
     }
 
+    /// Whoever waits to end the process; who has failed, before others.
     pub(super) fn by_exit(&mut self) -> Option<u32> {
-        let one = self.living().find(|one| one.life == Life::Waiting && one.pending.wait == Wait::Exit)?;
+        let waits = |one: &&mut Thread| one.life == Life::Waiting && one.pending.wait == Wait::Exit;
+        let one = self.living().filter(waits).max_by_key(|one| (one.has_failed, std::cmp::Reverse(one.id)))?;
         one.allow(u64::MAX);
         Some(one.id)
     }

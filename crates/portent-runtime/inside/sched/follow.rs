@@ -31,6 +31,7 @@ impl Scheduler {
         self.trap = plan.header.trap != 0;
         self.alone = plan.header.alone != 0;
         self.spurious = plan.header.spurious != 0;
+        self.parks = plan.header.parks != 0;
         self.stop_at = plan.header.stop;
         self.pid = sys::getpid();
     }

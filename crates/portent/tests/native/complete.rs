@@ -142,6 +142,47 @@ static void *two(void *arg) { y = 1; pthread_barrier_wait(&b); if (x == 1) pthre
     }
 }
 
+/// A process that has failed is gone, with its other threads; what these would have done is looked for all the same.
+#[test]
+fn programs_that_fail_are_proved_complete_as_well() {
+    if left_out("programs that fail") {
+        return;
+    }
+    let fails = |how: &str| {
+        two_threads(&format!(
+            "#include <assert.h>
+#include <stdlib.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int x, y; static void prepare(void) {{}}
+static void *one(void *arg) {{ pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m);
+ pthread_mutex_lock(&m); y = 1; pthread_mutex_unlock(&m); return arg; }}
+static void *two(void *arg) {{ pthread_mutex_lock(&m); int seen = x, also = y; pthread_mutex_unlock(&m);
+ if (seen && !also) {how} return arg; }}"
+        ))
+    };
+    // It looks before both, between them, or after both.
+    for (name, how) in [("assertion", "assert(also);"), ("abort", "abort();"), ("crash", "*(volatile int *)8 = 1;")] {
+        let (explored, code) = explored(name, &fails(how));
+        let complete = (explored["complete"].as_bool(), explored["behaviours"].as_u64(), code);
+        assert_eq!(complete, (Some(true), Some(3), Some(1)), "{name}: {explored}");
+    }
+    // With the lock held that the other one needs: first, or last.
+    let holds = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int x; static void prepare(void) {}
+static void *one(void *arg) { pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m); return arg; }
+static void *two(void *arg) { pthread_mutex_lock(&m); if (!x) __builtin_trap(); pthread_mutex_unlock(&m); return arg; }";
+    let (holding, code) = explored("holding", &two_threads(holds));
+    let complete = (holding["complete"].as_bool(), holding["behaviours"].as_u64(), code);
+    assert_eq!(complete, (Some(true), Some(2), Some(1)), "{holding}");
+    // The process ends by one of two.
+    let both = "#include <stdlib.h>
+static int x; static void prepare(void) { x = 0; }
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int add(void) { pthread_mutex_lock(&m); int v = x++; pthread_mutex_unlock(&m); return v; }
+static void *one(void *arg) { if (add() == 1) abort(); return arg; }
+static void *two(void *arg) { int v = add(); if (v == 0) abort(); return arg; }";
+    let (both, code) = explored("both", &two_threads(both));
+    assert_eq!((both["complete"].as_bool(), code), (Some(false), Some(1)), "{both}");
+}
+
 /// Nobody notifies too early, and only one thread waits: `if` in place of `while` is wrong only because a wait may end by itself.
 #[test]
 fn waits_that_end_by_themselves_are_tried_where_somebody_asks_for_it() {
