@@ -215,7 +215,8 @@ enum Peer {
 /// Whether no socket that this process has, or has had, is what a socket is connected to.
 fn leads_elsewhere(fd: usize) -> bool {
     match address(sys::SYS_GETPEERNAME, fd) {
-        Some(_) => matches!(peer(fd), Peer::Elsewhere),
+        // What comes before somebody here accepts the connection comes from another process that has: a child has the same listener.
+        Some(_) => matches!(peer(fd), Peer::Elsewhere | Peer::ToCome),
         // Whoever sends to it without a connection.
         None => address(sys::SYS_GETSOCKNAME, fd).is_some(),
     }
