@@ -1,8 +1,7 @@
 //! Questions and answers: models, goals, schedules and verdicts (docs/src/internals/semantics.md §2 and §3).
 
-use portent_trace::{EventId, PairingId, ThreadId, VarId};
+use portent_trace::{EventId, PairingId, ThreadId, Trace, VarId};
 use std::fmt;
-use std::sync::Arc;
 
 /// What a read in a reordering must see, as the user chooses it; [`crate::ReadRule`] says what that means for a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -163,21 +162,19 @@ pub struct Stretch {
     pub steps: u32,
 }
 
-/// A reordering: which thread executes its next event, step by step, in run-length form.
+/// A reordering: which thread executes its next event, step by step, in run-length form relative to the observed order.
 ///
-/// It may begin with another schedule, shared: witnesses begin with the observed order, which is kept once, piece by piece.
-#[derive(Clone, Debug, Default)]
+/// It may begin with the observed order: that is one number, however far it goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    begin: Option<Arc<Schedule>>,
-    /// How many events that executes.
-    before: u64,
+    observed: usize,
     stretches: Vec<Stretch>,
 }
 
 impl Schedule {
-    /// A schedule that goes on after `begin`.
-    pub fn after(begin: Arc<Schedule>) -> Self {
-        Schedule { before: begin.len(), begin: Some(begin).filter(|begin| !begin.is_empty()), stretches: Vec::new() }
+    /// The first so many events of a trace, in their order.
+    pub fn as_observed(events: usize) -> Self {
+        Schedule { observed: events, stretches: Vec::new() }
     }
     /// Appends one event of `thread`.
     pub fn push(&mut self, thread: ThreadId) {
@@ -186,65 +183,38 @@ impl Schedule {
             _ => self.stretches.push(Stretch { thread, steps: 1 }),
         }
     }
-    fn parts(&self) -> impl Iterator<Item = Stretch> {
-        let mut pieces = vec![self];
-        while let Some(begin) = pieces.last().and_then(|piece| piece.begin.as_deref()) {
-            pieces.push(begin);
+    /// Appends so many events of `thread`.
+    pub fn run(&mut self, thread: ThreadId, steps: u32) {
+        match self.stretches.last_mut() {
+            _ if steps == 0 => {}
+            Some(stretch) if stretch.thread == thread && stretch.steps <= u32::MAX - steps => stretch.steps += steps,
+            _ => self.stretches.push(Stretch { thread, steps }),
         }
-        pieces.into_iter().rev().flat_map(|piece| piece.stretches.iter().copied())
     }
-    /// Who executes how many events, in order: neighbours are of different threads.
-    pub fn stretches(&self) -> Vec<Stretch> {
-        let mut stretches: Vec<Stretch> = Vec::new();
-        for part in self.parts() {
-            match stretches.last_mut() {
-                Some(stretch) if stretch.thread == part.thread && stretch.steps <= u32::MAX - part.steps => {
-                    stretch.steps += part.steps
-                }
-                _ => stretches.push(part),
-            }
-        }
-        stretches
-    }
-    /// How many events the shared beginning executes, and what comes after it.
-    pub fn split(&self) -> (u64, &[Stretch]) {
-        (self.before, &self.stretches)
+    /// How many events of the observed order it begins with, and who executes how many after them.
+    pub fn split(&self) -> (usize, &[Stretch]) {
+        (self.observed, &self.stretches)
     }
     /// How many events are executed.
     pub fn len(&self) -> u64 {
-        self.before + self.stretches.iter().map(|stretch| u64::from(stretch.steps)).sum::<u64>()
+        self.observed as u64 + self.stretches.iter().map(|stretch| u64::from(stretch.steps)).sum::<u64>()
     }
     /// Whether nothing is executed.
     pub fn is_empty(&self) -> bool {
-        self.before == 0 && self.stretches.is_empty()
+        self.len() == 0
     }
-    /// How often one thread makes way for another.
-    pub fn switches(&self) -> usize {
-        self.stretches().len().saturating_sub(1)
+    /// The thread of each step, in the trace that it is a schedule of.
+    pub fn steps(&self, trace: &Trace) -> impl Iterator<Item = ThreadId> {
+        self.steps_from(trace, 0)
     }
-    /// The thread of each step.
-    pub fn steps(&self) -> impl Iterator<Item = ThreadId> {
-        self.parts().flat_map(|stretch| std::iter::repeat_n(stretch.thread, stretch.steps as usize))
-    }
-}
-
-impl Drop for Schedule {
-    /// Piece by piece: there may be too many of them for one call inside the other.
-    fn drop(&mut self) {
-        let mut begin = self.begin.take();
-        while let Some(mut piece) = begin.and_then(Arc::into_inner) {
-            begin = piece.begin.take();
-        }
+    /// The same without the first `done` steps, at most as many as are as observed.
+    pub fn steps_from(&self, trace: &Trace, done: usize) -> impl Iterator<Item = ThreadId> {
+        let observed = done..self.observed.min(trace.len());
+        let rest =
+            self.stretches.iter().flat_map(|stretch| std::iter::repeat_n(stretch.thread, stretch.steps as usize));
+        observed.map(|event| trace.thread(EventId::new(event))).chain(rest)
     }
 }
-
-impl PartialEq for Schedule {
-    fn eq(&self, other: &Self) -> bool {
-        self.stretches() == other.stretches()
-    }
-}
-
-impl Eq for Schedule {}
 
 impl FromIterator<ThreadId> for Schedule {
     fn from_iter<I: IntoIterator<Item = ThreadId>>(threads: I) -> Self {
@@ -308,25 +278,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shared_beginning_does_not_show() {
-        let whole: Schedule = [0, 0, 1, 1].map(ThreadId::new).into_iter().collect();
-        let mut parts = Schedule::after(Arc::new([0, 0, 1].map(ThreadId::new).into_iter().collect()));
-        parts.push(ThreadId::new(1));
-        assert_eq!(parts, whole);
-        let mut again = Schedule::after(Arc::new(parts.clone()));
-        again.push(ThreadId::new(0));
-        assert_eq!(again.steps().map(|t| t.index()).collect::<Vec<_>>(), [0, 0, 1, 1, 0]);
-        assert_eq!((again.len(), again.split().0), (5, 4));
-        assert_eq!((parts.len(), parts.switches(), parts.stretches().len()), (4, 1, 2));
-        assert_eq!(parts.split(), (3, &[Stretch { thread: ThreadId::new(1), steps: 1 }][..]));
+    fn what_is_as_observed_is_a_number() {
+        let trace = Trace::from_std("A|w(x)|1\nA|w(x)|2\nB|w(x)|3\nA|w(x)|4\n").unwrap();
+        let mut schedule = Schedule::as_observed(3);
+        [1, 1, 0].map(ThreadId::new).into_iter().for_each(|thread| schedule.push(thread));
+        let stretch = |thread, steps| Stretch { thread: ThreadId::new(thread), steps };
+        assert_eq!(schedule.split(), (3, &[stretch(1, 2), stretch(0, 1)][..]));
+        let steps = |done| schedule.steps_from(&trace, done).map(|thread| thread.index()).collect::<Vec<_>>();
+        assert_eq!((steps(0), steps(2), steps(3)), (vec![0, 0, 1, 1, 1, 0], vec![1, 1, 1, 0], vec![1, 1, 0]));
+        assert_eq!(schedule.steps(&trace).count() as u64, schedule.len());
     }
 
     #[test]
     fn schedules_are_run_length_coded() {
+        let trace = Trace::from_std("A|w(x)|1\nB|w(x)|2\n").unwrap();
         let threads = [0, 0, 1, 1, 1, 0].map(ThreadId::new);
         let schedule: Schedule = threads.into_iter().collect();
-        assert_eq!(schedule.stretches().len(), 3);
-        assert_eq!((schedule.len(), schedule.switches()), (6, 2));
-        assert_eq!(schedule.steps().collect::<Vec<_>>(), threads);
+        assert_eq!((schedule.split().1.len(), schedule.len()), (3, 6));
+        assert_eq!(schedule.steps(&trace).collect::<Vec<_>>(), threads);
     }
 }

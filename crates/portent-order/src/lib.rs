@@ -15,7 +15,7 @@ mod goal;
 mod read_rule;
 mod semaphores;
 
-pub use check::{Checker, Executed, Numbers, Rejected, check};
+pub use check::{Checker, Executed, GoesOn, Numbers, Rejected, check};
 pub use conditions::Naps;
 pub use divergence::{At, Divergence, Outcome};
 pub use goal::{Goal, Kind, Model, Schedule, Stretch, Unknown, Verdict, Writer};

@@ -20,9 +20,7 @@ struct State<'a, 't> {
 /// The threads that keep the one of `waiting` from going on, where a schedule ends and everybody waits: those of them that wait for each
 /// other only.
 pub(crate) fn circle(facts: &Facts<'_>, schedule: &Schedule, waiting: EventId) -> Circle {
-    let mut position = vec![0; facts.trace.threads()];
-    schedule.stretches().iter().for_each(|run| position[run.thread.index()] += run.steps as usize);
-    let state = State { facts, position };
+    let state = State { facts, position: facts.steps.positions(schedule) };
     let mut at = state.reaches(facts.trace.thread(waiting));
     let mut least = at.clone();
     // Whom one can reach only becomes less; where it does not any more, all of them wait for each other.

@@ -14,6 +14,9 @@ pub(crate) struct EndOfTrace;
 
 impl<'a, 't> Pass<'a, 't> for EndOfTrace {
     fn run(&mut self, examination: &mut Examination<'a, 't>) {
+        if examination.stop.why().is_some() {
+            return;
+        }
         let events = examination.facts.trace.len();
         let window = examination.options.window.max(2).min(events);
         let whole = examination.is_asked_as_a_whole();

@@ -42,7 +42,7 @@ pub(crate) struct Examination<'a, 't> {
     pub(crate) facts: &'a Facts<'t>,
     pub(crate) options: &'a Options,
     pub(crate) control: &'a Control<'a>,
-    pub(crate) stop: &'a Stop<'a>,
+    pub(crate) stop: &'a Stop,
     pub(crate) settled: Settled,
     /// Windows, and passes that found something, so far.
     next: usize,
@@ -55,12 +55,7 @@ pub(crate) struct Examination<'a, 't> {
 }
 
 impl<'a, 't> Examination<'a, 't> {
-    pub(crate) fn new(
-        facts: &'a Facts<'t>,
-        options: &'a Options,
-        control: &'a Control<'a>,
-        stop: &'a Stop<'a>,
-    ) -> Self {
+    pub(crate) fn new(facts: &'a Facts<'t>, options: &'a Options, control: &'a Control<'a>, stop: &'a Stop) -> Self {
         Examination {
             facts,
             options,
@@ -96,7 +91,7 @@ impl<'a, 't> Examination<'a, 't> {
 
     /// How much one question may cost.
     pub(crate) fn effort(&self) -> Effort {
-        Effort { conflicts: self.options.conflicts, deadline: self.stop.deadline }
+        Effort { conflicts: self.options.conflicts, deadline: self.stop.deadline, interrupt: self.stop.interrupt }
     }
 
     /// The number of the next window.

@@ -1,14 +1,16 @@
 //! What every kind of bug needs to know of a trace: writers, blocks, held locks. Built once, in one pass.
 
 use crate::steps::InputSteps;
-use portent_order::{Checker, Schedule, Writer};
+use crate::unshared::Unshared;
+use portent_order::{Checker, Writer};
 use portent_trace::{EventId, LockId, Mode, Op, Trace, VarId};
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, OnceLock};
 
 /// Facts about a trace.
 pub(crate) struct Facts<'t> {
     pub(crate) trace: &'t Trace,
+    /// What the trace was selected from, if it is not the whole.
+    pub(crate) unshared: Option<&'t Unshared<'t>>,
     pub(crate) checker: Checker<'t>,
     pub(crate) steps: InputSteps,
     /// The write before each access of its variable; meaningless for other events.
@@ -18,27 +20,40 @@ pub(crate) struct Facts<'t> {
     /// The set of locks held before each event.
     held: Vec<u32>,
     sets: Vec<Vec<(LockId, Mode)>>,
-    /// The observed order up to every [`PIECE`]th event, each going on after the one before; made when asked for.
-    pieces: OnceLock<Vec<Arc<Schedule>>>,
     /// First and last write of each variable.
     bounds: Vec<Option<(EventId, EventId)>>,
 }
 
 const INIT: u32 = u32::MAX;
-/// How many events of the observed order are a piece of it.
-const PIECE: usize = 1 << 8;
 
 impl<'t> Facts<'t> {
+    /// Facts about a whole trace.
     pub(crate) fn new(trace: &'t Trace) -> Self {
+        // Nothing stops it.
+        Self::until(trace, &|| false).unwrap_or_else(|| unreachable!("nobody stops"))
+    }
+
+    /// The same; `None` if told to stop.
+    pub(crate) fn until(trace: &'t Trace, stop: &dyn Fn() -> bool) -> Option<Self> {
+        Self::of(trace, None, stop)
+    }
+
+    /// Facts about what is left of a trace without what no two threads contend for; `None` if told to stop.
+    pub(crate) fn of_shared(unshared: &'t Unshared<'t>, stop: &dyn Fn() -> bool) -> Option<Self> {
+        Self::of(&unshared.selection.trace, Some(unshared), stop)
+    }
+
+    fn of(trace: &'t Trace, unshared: Option<&'t Unshared<'t>>, stop: &dyn Fn() -> bool) -> Option<Self> {
+        let checker = Checker::until(trace, stop)?;
         let mut facts = Facts {
             trace,
-            checker: Checker::new(trace),
-            steps: InputSteps::new(trace),
+            unshared,
+            checker,
+            steps: unshared.map_or_else(|| InputSteps::new(trace), Unshared::steps),
             saw: Vec::with_capacity(trace.len()),
             block: Vec::with_capacity(trace.len()),
             held: Vec::with_capacity(trace.len()),
             sets: vec![Vec::new()],
-            pieces: OnceLock::new(),
             bounds: vec![None; trace.variables()],
         };
         let mut known: FxHashMap<Vec<(LockId, Mode)>, u32> = FxHashMap::default();
@@ -46,6 +61,9 @@ impl<'t> Facts<'t> {
         let mut open = vec![0u32; trace.threads()];
         let mut now = vec![0u32; trace.threads()];
         for event in trace.events() {
+            if event.id.index() & 0xffff == 0xffff && stop() {
+                return None;
+            }
             let (id, t) = (event.id, event.thread.index());
             let bounds = event.op.variable().map(|x| &mut facts.bounds[x.index()]);
             facts.saw.push(bounds.as_ref().and_then(|b| **b).map_or(INIT, |(_, last)| last.index() as u32));
@@ -83,23 +101,12 @@ impl<'t> Facts<'t> {
                 });
             }
         }
-        facts
+        Some(facts)
     }
 
-    /// A schedule that begins with the observed order, and how far that goes: at most `end` events.
-    pub(crate) fn as_observed(&self, end: usize) -> (Schedule, usize) {
-        let pieces = self.pieces.get_or_init(|| {
-            let mut pieces = vec![Arc::new(Schedule::default())];
-            for piece in 0..self.trace.len() / PIECE {
-                let mut longer = Schedule::after(pieces[piece].clone());
-                let events = (piece * PIECE..(piece + 1) * PIECE).map(EventId::new);
-                events.for_each(|event| longer.push(self.trace.thread(event)));
-                pieces.push(Arc::new(longer));
-            }
-            pieces
-        });
-        let piece = end / PIECE;
-        (Schedule::after(pieces[piece].clone()), piece * PIECE)
+    /// The trace that this one was selected from, or itself.
+    pub(crate) fn whole(&self) -> &'t Trace {
+        self.unshared.map_or(self.trace, |unshared| unshared.whole)
     }
     /// The write that was last before an access: what it saw, if it reads.
     pub(crate) fn saw(&self, access: EventId) -> Writer {

@@ -3,7 +3,7 @@
 use crate::asking::Flags;
 use crate::bug::{BugKind, Place};
 use crate::kinds::Bug;
-use crate::steps::Step;
+use crate::steps::Steps;
 use portent_order::{Goal, Model, Schedule};
 use portent_trace::{EventId, LocId, Trace};
 use std::sync::Arc;
@@ -33,17 +33,17 @@ pub struct Witness {
     /// Kernel steps, for replay and for checking again.
     pub schedule: Schedule,
     /// The same in input events.
-    pub steps: Vec<Step>,
+    pub steps: Steps,
 }
 
 impl Witness {
     /// How many input events it executes.
     pub fn events(&self) -> u64 {
-        self.steps.iter().map(|step| step.events).sum()
+        self.steps.events()
     }
     /// How often one thread makes way for another.
     pub fn switches(&self) -> usize {
-        self.steps.len().saturating_sub(1)
+        self.steps.switches()
     }
 }
 

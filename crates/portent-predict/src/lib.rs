@@ -47,6 +47,7 @@ pub mod stream;
 mod stuck;
 pub mod sync_preserving;
 mod undecided;
+mod unshared;
 mod windows;
 
 pub use answers::FindingNames;
@@ -63,5 +64,5 @@ pub use predict::predict;
 pub use prediction::{Prediction, Stats};
 pub use properties::{PropertyOptions, check_properties};
 pub use request::{Control, Options};
-pub use steps::{InputSteps, Step};
+pub use steps::{InputSteps, Step, Steps};
 pub use undecided::{Incomplete, Limit, Status, Why};

@@ -9,7 +9,7 @@
 
 use crate::asking::Key;
 use crate::bug::BugKind;
-use crate::causal_past::{Answer, Ask, Causal, PATIENCE};
+use crate::causal_past::{Answer, Ask, Causal, Depth, PATIENCE};
 use crate::examination::{Examination, Found, Pass};
 use crate::kinds::{self, LostUpdates as Group, lost_updates, race_key};
 use crate::undecided::{Incomplete, Limit, Status, Why};
@@ -141,7 +141,7 @@ fn near<'a, 't>(examination: &mut Examination<'a, 't>, ordered: &Causal<'a, 't>,
                 limit = Some(Limit::Tries);
                 break;
             }
-            let ask = Ask { refute: false, show: Some(options.model), quick: false, effort: examination.effort() };
+            let ask = Ask { refute: false, show: Some(options.model), depth: Depth::All, effort: examination.effort() };
             let mut answer = Answer::Undecided(Limit::Reach);
             if let Some(showing) = showing() {
                 answer = showing.ask(goal, ask, &mut tiers);

@@ -8,6 +8,7 @@ use crate::finding::{Evidence, Finding};
 use crate::happens_before::{Unordered, detect, ordered_by_relaxed_atomics};
 use crate::kinds::{self, Bug, race_frees, race_key, race_places};
 use crate::prediction::{Prediction, Stats};
+use crate::undecided::{Incomplete, Status, Why};
 use portent_order::Model;
 use portent_trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +22,20 @@ impl<'a, 't> Pass<'a, 't> for RelaxedRaces {
         if !examination.wants(BugKind::Race) {
             return;
         }
-        let (facts, model) = (examination.facts, examination.options.model);
+        let (facts, model, stop) = (examination.facts, examination.options.model, examination.stop);
+        let (races, complete) = ordered_by_relaxed_atomics(facts.trace, &|| stop.why().is_some());
+        if !complete {
+            let why = stop.why().unwrap_or(Why::Budget);
+            let what = "races that nothing but relaxed atomics orders that were not looked for".to_owned();
+            let entry = Incomplete::many(BugKind::Race, Status::NotExamined, 0, why, what);
+            examination.prediction.incomplete.push(Incomplete { at_least: true, ..entry });
+            examination.prediction.partial = examination.prediction.partial.or(stop.why());
+        }
         let findings = &mut examination.prediction.findings;
         let goals = findings.iter().filter_map(Finding::goal);
         let known: BTreeSet<Key> = goals.map(|goal| kinds::key(facts, &goal)).collect();
-        let races = ordered_by_relaxed_atomics(facts.trace).into_iter();
-        let unknown = races.filter(|(race, _)| !known.contains(&race_key(facts.trace, race.first, race.second)));
+        let unknown =
+            races.into_iter().filter(|(race, _)| !known.contains(&race_key(facts.trace, race.first, race.second)));
         findings.extend(unknown.map(|(race, instances)| observed(facts.trace, Some(model), race, instances)));
     }
 }

@@ -41,7 +41,9 @@ pub fn other_instances(trace: &Trace, finding: &Finding, most: usize, deadline: 
             continue;
         }
         let group = Group::new(other, flags, Some(schedule));
-        let made = findings(&facts, model, FxHashMap::from_iter([(key.clone(), group)]), &mut Vec::new());
+        let made = findings(&facts, model, FxHashMap::from_iter([(key.clone(), group)]), &mut Vec::new(), &|| {
+            Instant::now() >= deadline
+        });
         found.extend(made.into_iter().map(|made| Finding { id: finding.id.clone(), ..made }));
     }
     found

@@ -3,7 +3,7 @@
 use crate::bug::BugKind;
 use crate::finding::{Finding, MayRead};
 use crate::kinds::PropertyTold;
-use crate::undecided::{Incomplete, Why};
+use crate::undecided::{Incomplete, Status, Why};
 use portent_order::Goal;
 use portent_order::engine::Tiers;
 use std::time::Duration;
@@ -49,6 +49,8 @@ pub struct Streamed {
 pub struct Stats {
     /// What the engine's tiers did.
     pub tiers: Tiers,
+    /// Events that were left out, since no two threads contend for what they access.
+    pub unshared: u64,
     /// Windows examined.
     pub windows: u64,
     /// Windows the trace has.
@@ -61,6 +63,19 @@ pub struct Stats {
     pub streamed: Option<Streamed>,
     /// How long it took.
     pub time: Duration,
+}
+
+impl Prediction {
+    /// What there is to say where there was no time to look at anything.
+    pub fn not_examined(kinds: &[BugKind], why: Why) -> Prediction {
+        let when = if why == Why::Interrupted { "before the interruption" } else { "within the budget" };
+        let entry = |&kind: &BugKind| {
+            let what = format!("{} candidates not examined {when}", kind.name());
+            Incomplete { at_least: true, ..Incomplete::many(kind, Status::NotExamined, 0, why, what) }
+        };
+        let incomplete = kinds.iter().map(entry).collect();
+        Prediction { incomplete, partial: Some(why), ..Prediction::default() }
+    }
 }
 
 /// What was found, and what is not known.

@@ -25,6 +25,8 @@ pub struct Options {
     pub jobs: usize,
     /// Conflicts of the search that one candidate may cost.
     pub conflicts: u64,
+    /// Whether a trace longer than a window is also examined where no two threads contend: for comparison; it finds the same.
+    pub unshared: bool,
     /// Whether deadlocks are looked for that are neither cycles of locks nor lost wake-ups: stuck threads, whatever they wait for. Not unless asked:
     /// replays of such findings have not been held against programs yet.
     pub stuck: bool,
@@ -56,6 +58,7 @@ impl Default for Options {
             budget: None,
             jobs: 1,
             conflicts: Effort::default().conflicts,
+            unshared: false,
             stuck: false,
         }
     }
@@ -65,20 +68,20 @@ impl Default for Options {
 #[derive(Clone, Copy, Default)]
 pub struct Control<'a> {
     /// Set it to stop early with what is known by then.
-    pub interrupt: Option<&'a AtomicBool>,
+    pub interrupt: Option<&'static AtomicBool>,
     /// Told how many events are done, of how many.
     pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
 
 /// When to stop.
-pub(crate) struct Stop<'a> {
-    interrupt: Option<&'a AtomicBool>,
+pub(crate) struct Stop {
+    pub(crate) interrupt: Option<&'static AtomicBool>,
     pub(crate) deadline: Option<Instant>,
     over: AtomicBool,
 }
 
-impl<'a> Stop<'a> {
-    pub(crate) fn new(interrupt: Option<&'a AtomicBool>, deadline: Option<Instant>) -> Self {
+impl Stop {
+    pub(crate) fn new(interrupt: Option<&'static AtomicBool>, deadline: Option<Instant>) -> Self {
         Stop { interrupt, deadline, over: AtomicBool::new(false) }
     }
     /// Why to stop, if so.

@@ -142,6 +142,9 @@ impl<'a, 't> Pass<'a, 't> for Remaining {
 
 /// Looks for what is left in longer windows around an instance of each group.
 fn ask_around(examination: &mut Examination<'_, '_>) {
+    if examination.stop.why().is_some() {
+        return;
+    }
     let (facts, len) = (examination.facts, 2 * examination.options.window);
     let mut around: Vec<(Range<usize>, Goal)> = Vec::new();
     for g in examination.still_open() {

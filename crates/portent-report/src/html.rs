@@ -8,6 +8,8 @@ mod data;
 mod excerpts;
 
 use crate::report::Report;
+use crate::stream;
+use std::io::{self, Write};
 
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/style.css");
@@ -20,27 +22,33 @@ const SCRIPTS: [&str; 4] = [
 
 /// The whole page.
 pub fn page(report: &Report) -> Result<String, serde_json::Error> {
+    stream::text(|out| write(report, out))
+}
+
+/// Writes the whole page.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let data = serde_json::to_string(&data::Data::of(report))?;
     let title = format!("Portent: {}", report.settings.input);
     let mut page = PAGE.replacen("{{title}}", &escaped_text(&title), 1);
     page = page.replacen("{{style}}", STYLE, 1);
     page = page.replacen("{{script}}", &SCRIPTS.concat(), 1);
-    // Last: text from outside must not be looked at for marks.
-    Ok(page.replacen("{{data}}", &escaped_data(&data), 1))
+    // Last, and by itself: text from outside must not be looked at for marks.
+    let (before, after) = page.split_once("{{data}}").unwrap_or((&page, ""));
+    out.write_all(before.as_bytes())?;
+    write_data(&data, out)?;
+    out.write_all(after.as_bytes())
 }
 
 /// JSON inside a script element: nothing in it may look like the end of the element, or like a line end to old parsers.
-fn escaped_data(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{7f}'..='\u{9f}' => {
-                text.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
-            c => text.push(c),
-        }
+fn write_data(json: &str, out: &mut dyn Write) -> io::Result<()> {
+    let mut rest = json;
+    let escapes = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{7f}'..='\u{9f}');
+    while let Some((at, c)) = rest.char_indices().find(|(_, c)| escapes(*c)) {
+        out.write_all(rest[..at].as_bytes())?;
+        write!(out, "\\u{:04x}", u32::from(c))?;
+        rest = &rest[at + c.len_utf8()..];
     }
-    text
+    out.write_all(rest.as_bytes())
 }
 
 fn escaped_text(text: &str) -> String {
@@ -91,7 +99,7 @@ mod tests {
     #[test]
     fn data_cannot_leave_its_element() {
         let json = serde_json::to_string("</script><!-- &\u{2028}").unwrap();
-        let text = escaped_data(&json);
+        let text = stream::text(|out| write_data(&json, out)).unwrap();
         assert!(!text.contains(['<', '>', '&', '\u{2028}']), "{text}");
         assert_eq!(serde_json::from_str::<String>(&text).unwrap(), "</script><!-- &\u{2028}");
         assert_eq!(escaped_text("<b>{{data}}"), "&lt;b&gt;&#123;&#123;data}}");

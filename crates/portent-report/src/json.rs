@@ -7,21 +7,22 @@ mod steps;
 
 use crate::report::{Explored, Process, Report, Sourced, Spot, Story, TraceSize, Verdict};
 use crate::run_stats::{self, StatsJson};
+use crate::stream::{self, Rows};
 use crate::threads::Begun;
-use crate::words::escaped_json;
 use portent_order::Model;
 use portent_predict::{Decisive, Form, Incomplete, OtherBranch, PropertyTold};
 use portent_trace::Trace;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use steps::{ObservedOrder, StepJson};
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct Document<'a, F, I> {
     schema: u32,
     trace: TraceJson,
-    findings: Vec<FindingJson<'a>>,
-    incomplete: Vec<IncompleteJson<'a>>,
+    findings: F,
+    incomplete: I,
     /// How much of what the program can do was run; left out where it was not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     explored: Option<ExploredJson<'a>>,
@@ -280,6 +281,11 @@ struct MayReadJson<'a> {
 
 /// The whole document, with a line end.
 pub fn document(report: &Report) -> Result<String, serde_json::Error> {
+    stream::text(|out| write(report, out))
+}
+
+/// Writes the whole document, one finding after the other.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut orders = BTreeMap::new();
     for story in &report.stories {
         orders.entry(story.run).or_insert_with(|| ObservedOrder::of(&report.runs[story.run].trace));
@@ -287,8 +293,8 @@ pub fn document(report: &Report) -> Result<String, serde_json::Error> {
     let document = Document {
         schema: 2,
         trace: size(&report.size),
-        findings: report.stories.iter().map(|story| finding(report, story, &orders[&story.run])).collect(),
-        incomplete: report.incomplete.iter().map(|(model, entry)| incomplete(*model, entry)).collect(),
+        findings: Rows(|| report.stories.iter().map(|story| finding(report, story, &orders[&story.run]))),
+        incomplete: Rows(|| report.incomplete.iter().map(|(model, entry)| incomplete(*model, entry))),
         explored: report.explored.as_ref().map(explored),
         stats: run_stats::json(report),
         scope: &report.scope,
@@ -299,8 +305,7 @@ pub fn document(report: &Report) -> Result<String, serde_json::Error> {
         suppressed: &report.withheld.suppressed,
         known: &report.withheld.known,
     };
-    let text = serde_json::to_string_pretty(&document)?;
-    Ok(escaped_json(&text) + "\n")
+    stream::write(&document, out)
 }
 
 fn size(size: &TraceSize) -> TraceJson {

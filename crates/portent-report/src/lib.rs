@@ -1,7 +1,8 @@
 //! What people see of findings: a story in the terminal, JSON and SARIF and JUnit for machines, one HTML page.
 //!
 //! A [`Report`] is made of traces and what was predicted from them, with what replays showed if there were any. Every output
-//! consumes the report and has no analysis of its own. Nothing here prints or exits: outputs are strings.
+//! consumes the report and has no analysis of its own. Nothing here prints or exits: outputs are strings, or are written to what
+//! they are given, finding by finding.
 //!
 //! ```
 //! use portent_order::Model;
@@ -37,6 +38,7 @@ pub mod run_stats;
 pub mod sarif;
 mod scene;
 pub mod source;
+mod stream;
 pub mod suppress;
 pub mod text;
 mod threads;

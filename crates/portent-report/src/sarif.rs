@@ -12,49 +12,78 @@ use crate::place;
 use crate::relevance::Relevance;
 use crate::report::{At, Report, Spot, Story, Verdict};
 use crate::scene::State;
-use crate::words::escaped_json;
-use portent_predict::{Form, Role, Severity, StackFrame, Words};
+use crate::stream::{self, Rows};
+use portent_order::Model;
+use portent_predict::{Form, Incomplete, Role, Severity, StackFrame, Words};
+use serde::Serialize;
 use serde_json::{Value, json};
+use std::io::{self, Write};
 
 /// The whole document, with a line end.
 pub fn document(report: &Report) -> Result<String, serde_json::Error> {
+    stream::text(|out| write(report, out))
+}
+
+#[derive(Serialize)]
+struct Document<R> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    runs: [R; 1],
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run<I, R> {
+    automation_details: Value,
+    column_kind: &'static str,
+    invocations: [I; 1],
+    original_uri_base_ids: Value,
+    results: R,
+    tool: Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Invocation<N> {
+    execution_successful: bool,
+    tool_execution_notifications: N,
+}
+
+/// Writes the whole document, one result after the other.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let rules: Vec<Value> = Form::all().map(|form| rule(form.words())).collect();
-    let results: Vec<Value> = report.stories.iter().map(|story| result(report, story)).collect();
-    let notifications: Vec<Value> = report
-        .incomplete
-        .iter()
-        .map(|(model, entry)| {
-            let text = format!(
-                "{}: {} ({}, model {}): {} of kind {}",
-                entry.what,
-                entry.status.words(),
-                entry.why.name(),
-                model.name(),
-                entry.count,
-                entry.kind.name()
-            );
-            json!({ "level": "warning", "message": { "text": text } })
-        })
-        .collect();
-    let document = json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": {
-                "name": "Portent",
-                "version": env!("CARGO_PKG_VERSION"),
-                "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "informationUri": env!("CARGO_PKG_REPOSITORY"),
-                "rules": rules,
-            }},
-            "automationDetails": { "id": "portent/" },
-            "columnKind": "utf16CodeUnits",
-            "originalUriBaseIds": { "%SRCROOT%": { "description": { "text": "The root of the source tree." } } },
-            "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": notifications }],
-            "results": results,
+    let notification = |(model, entry): &(Model, Incomplete)| {
+        let text = format!(
+            "{}: {} ({}, model {}): {} of kind {}",
+            entry.what,
+            entry.status.words(),
+            entry.why.name(),
+            model.name(),
+            entry.count,
+            entry.kind.name()
+        );
+        json!({ "level": "warning", "message": { "text": text } })
+    };
+    let run = Run {
+        tool: json!({ "driver": {
+            "name": "Portent",
+            "version": env!("CARGO_PKG_VERSION"),
+            "semanticVersion": env!("CARGO_PKG_VERSION"),
+            "informationUri": env!("CARGO_PKG_REPOSITORY"),
+            "rules": rules,
+        }}),
+        automation_details: json!({ "id": "portent/" }),
+        column_kind: "utf16CodeUnits",
+        original_uri_base_ids: json!({ "%SRCROOT%": { "description": { "text": "The root of the source tree." } } }),
+        invocations: [Invocation {
+            execution_successful: true,
+            tool_execution_notifications: Rows(|| report.incomplete.iter().map(notification)),
         }],
-    });
-    Ok(escaped_json(&serde_json::to_string_pretty(&document)?) + "\n")
+        results: Rows(|| report.stories.iter().map(|story| result(report, story))),
+    };
+    let schema = "https://json.schemastore.org/sarif-2.1.0.json";
+    stream::write(&Document { schema, runs: [run], version: "2.1.0" }, out)
 }
 
 /// What a form of bug is called, as a rule.

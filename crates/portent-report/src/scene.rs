@@ -178,7 +178,6 @@ fn computed(trace: &Trace, story: &Story, schedule: &Schedule) -> Option<FxHashM
 /// How many events of the observed order a schedule begins with, and its events after them.
 fn expand(run: &ToldTrace, schedule: &Schedule) -> (usize, Vec<EventId>) {
     let (begin, runs) = schedule.split();
-    let begin = begin as usize;
     let mut position: Vec<usize> = run
         .trace
         .thread_ids()

@@ -252,6 +252,9 @@ pub fn stats(stats: &Stats) -> String {
         ("clauses reused", count(tiers.clauses)),
         ("time", format!("{:.3} s", stats.time.as_secs_f64())),
     ]);
+    if stats.unshared > 0 {
+        rows.insert(0, ("events nobody contends for", count(stats.unshared)));
+    }
     if stats.windows_in_all > 0 {
         rows.insert(0, ("windows", format!("{} of {}", count(stats.windows), count(stats.windows_in_all))));
     }

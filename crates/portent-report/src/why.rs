@@ -221,11 +221,15 @@ impl Teller<'_> {
         let sleep = self.goal(|op| matches!(op, Op::Sleep(_)));
         let notify = self.goal(|op| matches!(op, Op::Notify(..)));
         let (Some(sleep), Some(notify), Some(witness)) = (sleep, notify, &self.finding.witness) else { return false };
+        let (observed, _) = witness.schedule.split();
         let when = |event: EventId| {
+            if event.index() < observed {
+                return Some(event.index());
+            }
             let thread = self.trace.thread(event);
-            let earlier = self.trace.events().filter(|e| e.thread == thread && e.id < event).count();
-            let own = witness.schedule.steps().enumerate().filter(|(_, who)| *who == thread);
-            own.map(|(at, _)| at).nth(earlier)
+            let earlier = (observed..event.index()).filter(|&e| self.trace.thread(EventId::new(e)) == thread).count();
+            let steps = (observed..).zip(witness.schedule.steps_from(self.trace, observed));
+            steps.filter(|(_, who)| *who == thread).map(|(at, _)| at).nth(earlier)
         };
         when(sleep) < when(notify)
     }

@@ -1,5 +1,6 @@
 //! Numbers and names as text that is safe to show.
 
+use crate::stream;
 use std::borrow::Cow;
 
 /// A number with thousands separators.
@@ -135,14 +136,8 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 
 /// JSON that is safe to show: the control characters that JSON itself lets through, as JSON escapes.
 pub fn escaped_json(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '\u{7f}'..='\u{9f}' => text.push_str(&format!("\\u{:04x}", u32::from(c))),
-            _ => text.push(c),
-        }
-    }
-    text
+    // Neither writing to memory nor text that was text before can fail.
+    stream::text(|out| stream::write_escaped(json, out)).unwrap_or_default()
 }
 
 /// Words joined as in a sentence: `A`, `A and B`, `A, B and C`.

@@ -426,7 +426,7 @@ impl Search<'_, '_, '_> {
     }
 
     fn effort(&self) -> Effort {
-        Effort { conflicts: self.options.effort, deadline: self.options.deadline }
+        Effort { conflicts: self.options.effort, deadline: self.options.deadline, ..Effort::default() }
     }
 
     fn push(&mut self, goal: Goal) {

@@ -202,7 +202,7 @@ impl Run {
         }
         let mut position = vec![0; program.len()];
         let mut turns = Vec::new();
-        for thread in schedule.steps().map(|thread| thread.index()) {
+        for thread in schedule.steps(&self.trace).map(|thread| thread.index()) {
             turns.extend(program[thread].get(position[thread]).and_then(|event| number.get(event)).copied());
             position[thread] += 1;
         }

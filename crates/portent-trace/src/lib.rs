@@ -57,4 +57,4 @@ pub use short::{short_function, told_function};
 pub use sleepers::Sleepers;
 pub use source::{is_source_file, line_identity, source_lines};
 pub use stacks::{Frame, StackColumn, Stacks};
-pub use trace::{Batch, EventSource, Pairing, Trace};
+pub use trace::{Batch, EventSource, Pairing, Selection, Trace};

@@ -17,6 +17,11 @@ use crate::symbolic::Symbols;
 use crate::symbolic::side::resolve;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+mod selection;
+
+pub use selection::Selection;
 
 /// A wait that a notify ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,12 +110,38 @@ impl Origins {
         let after = self.runs.partition_point(|(start, _)| *start as usize <= at);
         after.checked_sub(1).map_or(0, |last| self.runs[last].1 + (at as u32 - self.runs[last].0))
     }
+    /// The same of event after event, at the cost of one comparison each.
+    fn from(&self, at: usize) -> Walk<'_> {
+        let after = self.runs.partition_point(|(start, _)| *start as usize <= at);
+        Walk { runs: &self.runs, run: after.saturating_sub(1), at: at as u32 }
+    }
     /// How many of `len` events came from input events before `bound`.
     fn before(&self, bound: u32, len: usize) -> usize {
         let after = self.runs.partition_point(|(_, origin)| *origin < bound);
         let Some(&(start, origin)) = after.checked_sub(1).and_then(|last| self.runs.get(last)) else { return 0 };
         let end = self.runs.get(after).map_or(len, |(start, _)| *start as usize);
         end.min(start as usize + (bound - origin) as usize)
+    }
+}
+
+/// A walk along the origins of events, one after the other.
+struct Walk<'a> {
+    runs: &'a [(u32, u32)],
+    run: usize,
+    at: u32,
+}
+
+impl Iterator for Walk<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        if self.runs.get(self.run + 1).is_some_and(|next| next.0 <= self.at) {
+            self.run += 1;
+        }
+        let origin = self.runs.get(self.run).map_or(0, |run| run.1 + (self.at - run.0));
+        self.at += 1;
+        Some(origin)
     }
 }
 
@@ -279,8 +310,9 @@ pub trait EventSource {
 #[derive(Clone, Debug)]
 pub struct Trace {
     batch: Batch,
-    names: Names,
-    layout: Layout,
+    /// Shared with traces of the same run that have other events, as are layout and stacks.
+    names: Arc<Names>,
+    layout: Arc<Layout>,
     inputs: u64,
     tokens: usize,
     /// Senders of each token: `senders[sender_start[k]..sender_start[k + 1]]`.
@@ -290,7 +322,7 @@ pub struct Trace {
     by_notify: Vec<PairingId>,
     symbols: Option<Box<Symbols>>,
     /// By input event.
-    stacks: StackColumn,
+    stacks: Arc<StackColumn>,
     /// Whether functions that are blocks were chosen to be.
     functions_are_declared: bool,
     /// What threads wait for where the trace ends.
@@ -309,6 +341,19 @@ impl Trace {
         functions: FunctionBlocks,
         mut on_progress: impl FnMut(Progress),
     ) -> Result<Trace, TraceError> {
+        let read = Self::from_input_until(source, functions, |progress| {
+            on_progress(progress);
+            true
+        });
+        Ok(read?.0)
+    }
+
+    /// Like [`Trace::from_input_watched`], as far as it is told to go on: the trace of the events until then, and whether these are all.
+    pub fn from_input_until(
+        source: &mut dyn InputSource,
+        functions: FunctionBlocks,
+        mut goes_on: impl FnMut(Progress) -> bool,
+    ) -> Result<(Trace, bool), TraceError> {
         let functions_are_declared = matches!(functions, FunctionBlocks::Chosen(_));
         let mut lowering = Lowering::new(Layout::of(source.names())?).with_functions(functions);
         let mut input = crate::InputBatch::default();
@@ -319,21 +364,30 @@ impl Trace {
             batch.columns.reserve(expected + expected / 64);
         }
         let mut stacks = StackColumn::default();
+        let (mut complete, mut stopped) = (true, false);
         while source.next_batch(&mut input)? {
+            // Who was told to stop at the end has read all.
+            if stopped {
+                complete = false;
+                break;
+            }
             stacks.append(lowering.inputs() as usize, input.stacks(), 0..input.len());
             lowering.lower(source.names(), &input, &mut batch)?;
-            on_progress(source.progress());
+            stopped = !goes_on(source.progress());
         }
         let inputs = lowering.inputs();
         let tokens = lowering.tokens();
-        let mut trace = Self::assemble(batch, source.take_names(), lowering.into_layout(), inputs, tokens);
-        trace.stacks = stacks;
+        let mut trace =
+            Self::assemble(batch, source.take_names().into(), lowering.into_layout().into(), inputs, tokens);
+        trace.stacks = Arc::new(stacks);
         trace.functions_are_declared = functions_are_declared;
-        if let Some(formulas) = source.take_formulas()? {
-            let sides = resolve(&formulas.sides, &mut trace.names, trace.layout.is_identity())?;
+        // Formulas are about all events.
+        let formulas = if complete { source.take_formulas()? } else { None };
+        if let Some(formulas) = formulas {
+            let sides = resolve(&formulas.sides, Arc::make_mut(&mut trace.names), trace.layout.is_identity())?;
             trace.symbols = Some(Box::new(Symbols::bind(formulas, sides, &trace)?));
         }
-        Ok(trace)
+        Ok((trace, complete))
     }
 
     /// A trace of the same names with other events, of which the last `added` came from no input event.
@@ -356,7 +410,7 @@ impl Trace {
         Self::from_input(&mut crate::format::StdReader::new(text.as_bytes()))
     }
 
-    fn assemble(mut batch: Batch, names: Names, layout: Layout, inputs: u64, tokens: usize) -> Trace {
+    fn assemble(mut batch: Batch, names: Arc<Names>, layout: Arc<Layout>, inputs: u64, tokens: usize) -> Trace {
         for (event, op) in std::mem::take(&mut batch.corrections) {
             let (code, object) = op.pack();
             let meta = &mut batch.columns.meta[event.index()];
@@ -401,7 +455,7 @@ impl Trace {
             senders,
             by_notify,
             symbols: None,
-            stacks: StackColumn::default(),
+            stacks: Arc::default(),
             functions_are_declared: false,
             pending,
         }
@@ -481,6 +535,10 @@ impl Trace {
     #[inline]
     pub fn input_index(&self, id: EventId) -> u32 {
         self.batch.input_index(id.index())
+    }
+    /// The same of the events from one on, in order, without end: for who goes along the whole trace.
+    pub fn input_indices(&self, from: EventId) -> impl Iterator<Item = u32> {
+        self.batch.columns.origins.from(from.index())
     }
     /// The kernel events that an input event became; empty if it became none.
     ///

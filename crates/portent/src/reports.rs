@@ -3,13 +3,14 @@
 use crate::args::{ReportArgs, SearchArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::terminal::{self, print, print_as_it_is};
+use crate::terminal::{self, print_as_it_is};
 use crate::traces::is_standard;
 use portent_report::baseline::Baseline;
 use portent_report::source::Sources;
 use portent_report::suppress::Suppressions;
 use portent_report::{Report, Settings, html, json, junit, sarif, text};
 use portent_trace::TraceError;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// What is to be left out of a report: read before the work, so that a wrong file does not waste it.
@@ -99,10 +100,10 @@ impl ReportArgs {
         if !self.takes_standard_output() {
             print_as_it_is(&text::page(report, &terminal::look()))?;
         }
-        save(self.json.as_deref(), || json::document(report))?;
-        save(self.sarif.as_deref(), || sarif::document(report))?;
-        save(self.junit.as_deref(), || Ok(junit::document(report)))?;
-        save(self.html.as_deref(), || html::page(report))
+        save(self.json.as_deref(), |out| json::write(report, out))?;
+        save(self.sarif.as_deref(), |out| sarif::write(report, out))?;
+        save(self.junit.as_deref(), |out| out.write_all(junit::document(report).as_bytes()))?;
+        save(self.html.as_deref(), |out| html::write(report, out))
     }
 }
 
@@ -171,13 +172,21 @@ pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn save(path: Option<&Path>, make: impl FnOnce() -> Result<String, serde_json::Error>) -> Result<(), Failure> {
+fn save(path: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
-    let document = make().map_err(std::io::Error::from)?;
     if is_standard(path) {
-        return Ok(print(&document)?);
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        return Ok(write(&mut out).and_then(|()| out.flush())?);
     }
-    std::fs::write(path, document).map_err(|error| in_file(path, error))
+    save_file(path, write).map_err(|error| in_file(path, error))
+}
+
+/// Writes a report into a file as it is made.
+pub(crate) fn save_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
+    std::fs::File::create(path).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        write(&mut out).and_then(|()| out.flush())
+    })
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

@@ -161,6 +161,14 @@ pub trait Observer: Send {
         Ok(())
     }
 
+    /// Keeps a recorded run, which [`Observer::keep`] will be called for once it was examined.
+    ///
+    /// # Errors
+    /// When it could not be kept; that ends the loop.
+    fn keep_run(&mut self, _id: RunId, _run: &Run) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Keeps a search, to go on with it later: now and then, and when it ends.
     ///
     /// # Errors

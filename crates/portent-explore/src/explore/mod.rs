@@ -206,7 +206,7 @@ const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 pub fn explore(
     program: &dyn Program,
     options: &Options,
-    interrupt: &AtomicBool,
+    interrupt: &'static AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Exploration, Error> {
     let declared = options.properties.as_ref().map(|_| program.declarations()).unwrap_or_default();
@@ -283,7 +283,7 @@ impl AsRef<Trace> for Subject {
 struct Explorer<'a> {
     program: &'a dyn Program,
     options: &'a Options,
-    interrupt: &'a AtomicBool,
+    interrupt: &'static AtomicBool,
     observer: &'a mut dyn Observer,
     deadline: Instant,
     started: Instant,
@@ -423,6 +423,8 @@ impl Explorer<'_> {
             self.recorded = self.recorded.max(started.elapsed());
             self.count(Phase::Recorded);
             self.observer.see(Event::RunRecorded { run: id, recorded: &run });
+            // While there is time: what takes long must not be left for the end.
+            self.observer.keep_run(id, &run)?;
             let subject = self.subject(id, run, 0)?;
             if subject.run.outcome.signals {
                 // Other runs would get signals before they are sent.

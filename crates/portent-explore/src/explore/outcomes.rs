@@ -115,7 +115,7 @@ impl<S: AsRef<Trace>> Question<S> {
         let effort = Effort { deadline: Some(Instant::now() + PATIENCE), ..Effort::default() };
         let Verdict::Feasible(found) = Engine::new(&view).decide(&goal, effort) else { return None };
         let mut schedule = Schedule::default();
-        for step in InputSteps::new(trace).convert(trace, &goal, &found) {
+        for step in InputSteps::new(trace).convert(trace, &goal, &found).in_full(trace) {
             schedule.push(step.thread.index() as u32, step.events);
         }
         Some(schedule)

@@ -13,19 +13,22 @@ use crate::said;
 use crate::schedule::Schedule;
 use portent_order::Model;
 use portent_predict::{
-    Bug, Deadlock, Evidence, Failure, Finding, Flags, Harm, Place, Prediction, Role, StackFrame, Step, Witness,
+    Bug, Deadlock, Evidence, Failure, Finding, Flags, Harm, Place, Prediction, Role, StackFrame, Step, Steps, Witness,
 };
 use portent_trace::{
-    EventId, FunctionBlocks, LocId, ThreadId, Trace, TraceError, is_user_file, short_function, without_address,
+    FunctionBlocks, LocId, ThreadId, Trace, TraceError, is_user_file, short_function, without_address,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Runs that making one schedule shorter may take.
 const TRIES: u32 = 40;
 /// And so long, at most.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// So long after the end of its time the program is still run to make sure of failures.
+const GRACE: Duration = Duration::from_millis(250);
 /// Only the first failures are worth that; others are only made sure of.
 const SHORTENED: usize = 6;
 
@@ -140,6 +143,8 @@ impl Explorer<'_> {
             shortest = self.shorten(&case, &like, &identity, tries);
         }
         if case.failed.harm == Harm::Output && shortest.as_ref().is_none_or(|found| found.schedule.steps.is_empty()) {
+            // Whether it is the schedule's doing was not found out.
+            self.exploration.not_replayed += usize::from(shortest.is_none() && self.is_late());
             return Ok(None);
         }
         let mut replayed = Replayed { first_run: Some(case.first), ..Replayed::default() };
@@ -165,9 +170,10 @@ impl Explorer<'_> {
 
     fn shorten(&mut self, case: &Case<Subject>, like: &Arc<Subject>, identity: &str, tries: u32) -> Option<Shortest> {
         let until = Instant::now() + PATIENCE.min(self.left() / 2).max(Duration::from_millis(500));
+        let until = until.min(self.deadline + GRACE);
         let mut left = tries.max(1);
         shorten(&case.schedule, |schedule| {
-            if left == 0 || Instant::now() >= until {
+            if left == 0 || Instant::now() >= until || self.interrupt.load(Ordering::Relaxed) {
                 return Tried::NoTime;
             }
             left -= 1;
@@ -257,8 +263,10 @@ impl Explorer<'_> {
         // A thread that the run did not come to has no name.
         let steps = schedule.steps.iter().filter(|(number, _)| (*number as usize) < trace.threads());
         let witness = Witness {
-            schedule: observed_order(&trace),
-            steps: steps.map(|&(number, events)| Step { thread: ThreadId::new(number as usize), events }).collect(),
+            schedule: portent_order::Schedule::as_observed(trace.len()),
+            steps: Steps::new(
+                steps.map(|&(number, events)| Step { thread: ThreadId::new(number as usize), events }).collect(),
+            ),
         };
         let id = Finding::failure_id(failed.lasting_identity(), |id| ids.contains(id));
         ids.insert(id.clone());
@@ -299,15 +307,6 @@ fn place(run: &Run, trace: &Trace, role: Role, moment: &Moment, location: Option
         }
         None => Place { location, ..Place::nowhere(role) },
     }
-}
-
-/// The order in which a trace's own events happened.
-fn observed_order(trace: &Trace) -> portent_order::Schedule {
-    let mut order = portent_order::Schedule::default();
-    for at in 0..trace.len() {
-        order.push(trace.event(EventId::new(at)).thread);
-    }
-    order
 }
 
 /// The stack of a thread that went on after its last event, to a place that is known, and the function there if that is known: what

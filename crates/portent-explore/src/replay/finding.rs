@@ -221,7 +221,9 @@ impl Finding {
         };
         let places = finding.places();
         let steps = |witness: &portent_predict::Witness| {
-            witness.steps.iter().map(|step| Part::Runs(name(step.thread), step.events)).collect()
+            let then = witness.steps.then.iter().map(|step| Part::Runs(name(step.thread), step.events));
+            let observed = Some(witness.steps.as_observed).filter(|&events| events > 0);
+            observed.into_iter().map(|as_observed| Part::AsObserved { as_observed }).chain(then).collect()
         };
         Finding {
             id: finding.id.clone(),

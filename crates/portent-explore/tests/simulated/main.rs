@@ -73,6 +73,9 @@ thread
   y = 2
 ";
 
+/// Nobody interrupts.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
 fn options(kinds: &[BugKind]) -> Options {
     let mut options = Options::default();
     options.search.kinds = kinds.to_vec();
@@ -81,7 +84,7 @@ fn options(kinds: &[BugKind]) -> Options {
 }
 
 fn explored(program: &str, options: &Options) -> Exploration {
-    explore(&Simulated::new(program), options, &AtomicBool::new(false), &mut |_: Event<'_>| ()).unwrap()
+    explore(&Simulated::new(program), options, &QUIET, &mut |_: Event<'_>| ()).unwrap()
 }
 
 /// Every finding that was told, with its run, model and what replays showed.
@@ -168,7 +171,7 @@ fn what_only_the_optimistic_model_says_is_told_only_if_it_is_seen() {
         _ => {}
     };
     let program = Simulated::new(HANDED_OVER);
-    let exploration = explore(&program, &options(&[BugKind::Race]), &AtomicBool::new(false), &mut observer).unwrap();
+    let exploration = explore(&program, &options(&[BugKind::Race]), &QUIET, &mut observer).unwrap();
     // The schedule can be followed, so that it is tried as often as any.
     assert_eq!((guesses, misses), (vec!["data".to_owned()], 3));
     assert!(told(&exploration).is_empty(), "{:?}", told(&exploration));
@@ -198,20 +201,20 @@ fn a_property_about_nothing_in_the_program_is_refused() {
     let properties = Properties::parse("typo.spec".into(), "property p: always secrte != 2\n".into()).unwrap();
     let options = Options { properties: Some(properties), ..options(&[BugKind::Property]) };
     let program = Simulated::new(BEHIND_A_BRANCH);
-    let refused = explore(&program, &options, &AtomicBool::new(false), &mut |_: Event<'_>| ()).unwrap_err();
+    let refused = explore(&program, &options, &QUIET, &mut |_: Event<'_>| ()).unwrap_err();
     assert!(refused.to_string().contains("secrte"), "{refused}");
 }
 
 #[test]
 fn a_loop_that_is_interrupted_returns_what_is_known_and_says_so() {
     let program = Simulated::new(LOST_UPDATE);
-    let interrupt = AtomicBool::new(false);
+    static INTERRUPT: AtomicBool = AtomicBool::new(false);
     let mut observer = |event: Event<'_>| {
         if let Event::Predicted { .. } = event {
-            interrupt.store(true, Ordering::Relaxed);
+            INTERRUPT.store(true, Ordering::Relaxed);
         }
     };
-    let exploration = explore(&program, &options(&[BugKind::Race]), &interrupt, &mut observer).unwrap();
+    let exploration = explore(&program, &options(&[BugKind::Race]), &INTERRUPT, &mut observer).unwrap();
     let told = told(&exploration);
     assert!(!told.is_empty() && told.iter().all(|(_, _, _, replayed)| replayed.is_none()));
     assert_eq!((exploration.stopped, exploration.not_replayed), (Some(Stop::Interrupted), told.len()));
@@ -222,7 +225,7 @@ fn a_loop_that_is_interrupted_returns_what_is_known_and_says_so() {
 fn without_time_the_recorded_run_is_all_there_is() {
     let program = Simulated::new(LOST_UPDATE);
     let options = Options { budget: Duration::ZERO, ..options(&[BugKind::Race]) };
-    let exploration = explore(&program, &options, &AtomicBool::new(false), &mut |_: Event<'_>| ()).unwrap();
+    let exploration = explore(&program, &options, &QUIET, &mut |_: Event<'_>| ()).unwrap();
     assert_eq!(exploration.stopped, Some(Stop::OutOfTime));
     assert_eq!((exploration.examined.len(), program.runs()), (1, 1));
 }
@@ -251,7 +254,7 @@ fn a_run_that_fails_by_itself_is_told() {
         }
     };
     let program = Simulated::new(program);
-    let exploration = explore(&program, &options(&BugKind::ALL), &AtomicBool::new(false), &mut observer).unwrap();
+    let exploration = explore(&program, &options(&BugKind::ALL), &QUIET, &mut observer).unwrap();
     assert!(!exploration.failures.is_empty());
     assert_eq!(failures, ["`$seen == 1 (line 3)` does not hold"]);
 }
@@ -275,8 +278,7 @@ thread
             failed.extend(replay.failed.clone());
         }
     };
-    explore(&Simulated::new(program), &options(&[BugKind::Nondeterminism]), &AtomicBool::new(false), &mut observer)
-        .unwrap();
+    explore(&Simulated::new(program), &options(&[BugKind::Nondeterminism]), &QUIET, &mut observer).unwrap();
     assert!(failed.iter().any(|text| text == "failed assertion: `$now == 2 (line 9)` does not hold"), "{failed:?}");
 }
 
@@ -300,7 +302,7 @@ thread
     assert_eq!((failure.harm, finding.evidence), (Harm::Assertion, Evidence::Predicted));
     assert_eq!((answer.replays[&finding.id].hits, answer.replays[&finding.id].runs), (3, 3));
     // Both are started, the first executes its first write, then the second goes on: nothing else is needed.
-    let steps: Vec<u64> = finding.witness.as_ref().unwrap().steps.iter().map(|step| step.events).collect();
+    let steps: Vec<u64> = finding.witness.as_ref().unwrap().steps.then.iter().map(|step| step.events).collect();
     assert_eq!(steps, [2, 1, 1]);
     let decisive = failure.decisive.as_ref().unwrap();
     assert!(decisive.fails.contains("as it was at first"), "{decisive:?}");
@@ -319,7 +321,7 @@ fn several_runs_are_recorded_each_by_another_schedule() {
     };
     let options = Options { recordings: 4, times: 0, neighbours: 0, ..options(&[BugKind::Race]) };
     let program = Simulated::new(LOST_UPDATE);
-    let exploration = explore(&program, &options, &AtomicBool::new(false), &mut observer).unwrap();
+    let exploration = explore(&program, &options, &QUIET, &mut observer).unwrap();
     let numbers: Vec<usize> = exploration.examined.iter().map(|examined| examined.run.number).collect();
     assert_eq!((numbers, program.runs()), (vec![0, 1, 2, 3], 4));
     assert!(orders[1..].iter().any(|order| *order != orders[0]), "{orders:?}");
@@ -357,7 +359,7 @@ fn events_tell_the_story_in_order() {
         }
     };
     let options = Options { times: 2, models: vec![Model::Reads], neighbours: 0, ..options(&[BugKind::Deadlock]) };
-    explore(&Simulated::new(LOCK_ORDER), &options, &AtomicBool::new(false), &mut observer).unwrap();
+    explore(&Simulated::new(LOCK_ORDER), &options, &QUIET, &mut observer).unwrap();
     let expected = [
         "run started",
         "run recorded",
@@ -402,10 +404,10 @@ fn runs_with_findings_are_kept_and_a_full_disk_ends_the_loop() {
     let options = options(&[BugKind::Race, BugKind::Nondeterminism]);
     let program = Simulated::new(BEHIND_A_BRANCH);
     let mut keeper = Keeper::default();
-    explore(&program, &options, &AtomicBool::new(false), &mut keeper).unwrap();
+    explore(&program, &options, &QUIET, &mut keeper).unwrap();
     assert_eq!(keeper.kept, [RunId { round: 1, number: 0 }, RunId { round: 2, number: 1 }]);
     let mut full = Keeper { full: true, ..Keeper::default() };
-    let refused = explore(&program, &options, &AtomicBool::new(false), &mut full).unwrap_err();
+    let refused = explore(&program, &options, &QUIET, &mut full).unwrap_err();
     assert_eq!((refused.to_string().as_str(), full.kept.len()), ("the disk is full", 1));
 }
 

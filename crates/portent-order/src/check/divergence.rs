@@ -15,7 +15,7 @@ impl Checker<'_> {
         ensure(exact, "kept reads need not see the same").map_err(|why| Rejected { step: 0, why })?;
         let mut replay = Replay::new(self, rule);
         let mut step = 0;
-        for thread in witness.steps() {
+        for thread in witness.steps(self.trace) {
             replay.execute(thread, None, step).map_err(|why| Rejected { step, why })?;
             step += 1;
         }
@@ -44,8 +44,9 @@ impl Replay<'_, '_> {
             ensure(one_of.iter().any(happened), "of some events that the cut must contain, it contains none")?;
         }
         for thread in &question.asleep {
-            let slept = self.slept[thread.index()];
-            let woken = |sleep| self.asleep.iter().any(|asleep| asleep.can_be_woken(sleep));
+            let slept = self.slept(*thread);
+            let conditions = trace.conditions();
+            let woken = |sleep| (0..conditions).any(|condition| self.asleep(condition).can_be_woken(sleep));
             ensure(slept.is_some_and(|sleep| !woken(sleep)), "another thread does not sleep, or may be woken")?;
         }
         match question.outcome {
@@ -55,14 +56,14 @@ impl Replay<'_, '_> {
             }
             Outcome::SeesWrite(writer) => {
                 let x = op.variable().filter(|_| op.reads()).ok_or("the operation does not read")?;
-                ensure(self.memory[x.index()] == writer, "it would see another write")
+                ensure(self.memory(x) == writer, "it would see another write")
             }
             Outcome::Goes => self.lets(thread, op),
             Outcome::Fails => match op {
-                Op::Wait(s) | Op::Empty(s) => ensure(self.counts[s.index()] == 0, "the semaphore is not at zero"),
+                Op::Wait(s) | Op::Empty(s) => ensure(self.count(s.index()) == 0, "the semaphore is not at zero"),
                 Op::Wake(c) => {
-                    let sleep = self.slept[thread.index()].ok_or("the thread does not sleep")?;
-                    ensure(self.asleep[c.index()].can_be_left(sleep), "a notify has woken it")
+                    let sleep = self.slept(thread).ok_or("the thread does not sleep")?;
+                    ensure(self.asleep(c.index()).can_be_left(sleep), "a notify has woken it")
                 }
                 _ => ensure(self.is_held(thread, op), "no other thread holds the lock"),
             },
@@ -76,12 +77,12 @@ impl Replay<'_, '_> {
         match op {
             Op::Acquire(..) | Op::Busy(..) => ensure(!self.is_held(thread, op), "the lock is held"),
             Op::Receive(token) => {
-                ensure(self.sent[token.index()] == trace.senders(token).len(), "its token is not sent")
+                ensure(self.sent(token.index()) == trace.senders(token).len(), "its token is not sent")
             }
-            Op::Wait(s) | Op::Empty(s) => ensure(self.counts[s.index()] > 0, "the semaphore is at zero"),
+            Op::Wait(s) | Op::Empty(s) => ensure(self.count(s.index()) > 0, "the semaphore is at zero"),
             Op::Wake(c) => {
-                let sleep = self.slept[thread.index()].ok_or("the thread does not sleep")?;
-                ensure(self.asleep[c.index()].can_be_woken(sleep), "it is not notified")
+                let sleep = self.slept(thread).ok_or("the thread does not sleep")?;
+                ensure(self.asleep(c.index()).can_be_woken(sleep), "it is not notified")
             }
             _ => Err("the operation does not wait".into()),
         }
@@ -90,6 +91,6 @@ impl Replay<'_, '_> {
     /// Whether another thread holds the lock of an acquire, or of a try, in a mode that excludes it.
     fn is_held(&self, thread: ThreadId, op: Op) -> bool {
         let (Op::Acquire(lock, mode) | Op::Busy(lock, mode)) = op else { return false };
-        self.holders[lock.index()].iter().any(|(holder, held)| *holder != thread && held.conflicts_with(mode))
+        self.holders(lock.index()).iter().any(|(holder, held)| *holder != thread && held.conflicts_with(mode))
     }
 }

@@ -111,10 +111,10 @@ impl Replay<'_, '_> {
             }
             Goal::FinalValue { variable, challenger } => {
                 ensure(trace.thread_ids().all(|t| self.next(t).is_none()), "the reordering is not complete")?;
-                ensure(self.memory[variable.index()] == Writer::Event(challenger), "another write is the last")?;
+                ensure(self.memory(variable) == Writer::Event(challenger), "another write is the last")?;
                 let Writer::Event(last) = self.checker.last[variable.index()] else { return Ok(()) };
                 let (held, holds) = (trace.value(last), self.content(variable));
-                let same = self.tainted_variables[variable.index()] || (held.is_some() && held == holds);
+                let same = self.tainted_variables.contains(&variable.index()) || (held.is_some() && held == holds);
                 ensure(!self.rule.compares_values() || !same, "the variable may hold the same value")
             }
             Goal::Atomicity { first, remote, second } | Goal::LostUpdate { first, remote, second, .. } => {
@@ -126,7 +126,8 @@ impl Replay<'_, '_> {
                 for (i, &event) in waiting.iter().enumerate() {
                     let holder = trace.thread(waiting[(i + 1) % waiting.len()]);
                     let Op::Acquire(lock, mode) = trace.op(event) else { return Err("not an acquire".into()) };
-                    let mut holdings = self.holders[lock.index()].iter();
+                    let holders = self.holders(lock.index());
+                    let mut holdings = holders.iter();
                     ensure(is_next(event), "a thread of the cycle is not at its acquire")?;
                     ensure(
                         holdings.any(|(t, m)| *t == holder && m.conflicts_with(mode)),

@@ -1,37 +1,45 @@
 //! A schedule as it is replayed: what may happen, and what it changes.
 
 use super::asleep::Asleep;
+use super::observed::{Object, Observed};
 use super::{Checker, ensure};
 use crate::goal::{Goal, Writer};
 use crate::read_rule::ReadRule;
-use portent_trace::{EventId, Mode, Op, Pairing, SemId, ThreadId, VarId};
+use portent_trace::{CondId, EventId, Mode, Op, Pairing, SemId, ThreadId, VarId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The state of a replay.
+///
+/// Of objects it has what its own steps have changed; what they are otherwise, they are after the part of the observed order that it
+/// begins after.
 pub(super) struct Replay<'c, 't> {
     pub(super) checker: &'c Checker<'t>,
     pub(super) rule: ReadRule,
+    /// How many events of the observed order have happened before its first step.
+    pub(super) begun: usize,
     pub(super) position: Vec<usize>,
     /// The steps at which the goal's accesses were executed.
     pub(super) when: HashMap<EventId, u64>,
     /// The last write of each variable.
-    pub(super) memory: Vec<Writer>,
+    memory: FxHashMap<usize, Writer>,
     /// Where values are compared: threads that read something else, and variables they wrote since.
     pub(super) tainted_threads: Vec<bool>,
-    pub(super) tainted_variables: Vec<bool>,
+    pub(super) tainted_variables: FxHashSet<usize>,
     /// Where there are formulas: the numbers in variables that differ from what their writes wrote in the trace, and all that
     /// threads have read; `None` is a number that is not known.
     pub(super) contents: HashMap<VarId, Option<i64>>,
     pub(super) values_read: Vec<Vec<Option<i64>>>,
-    pub(super) holders: Vec<Vec<(ThreadId, Mode)>>,
+    holders: FxHashMap<usize, Vec<(ThreadId, Mode)>>,
     /// What the semaphores count.
-    pub(super) counts: Vec<u64>,
+    counts: FxHashMap<usize, u64>,
     /// Who sleeps on the conditions.
-    pub(super) asleep: Vec<Asleep>,
-    /// The last sleep of each thread.
-    pub(super) slept: Vec<Option<EventId>>,
+    asleep: FxHashMap<usize, Asleep>,
+    /// The last sleep of each thread, if it has not gone on from it.
+    slept: FxHashMap<usize, Option<EventId>>,
     /// How many sends of each token were executed.
-    pub(super) sent: Vec<usize>,
+    sent: FxHashMap<usize, usize>,
     pub(super) stopped: Vec<bool>,
     /// Whether the read of an update in two steps saw something else: its thread stops after its write.
     pub(super) changed: bool,
@@ -39,7 +47,7 @@ pub(super) struct Replay<'c, 't> {
     pub(super) to_release: Vec<(usize, Mode)>,
     /// Whether the last read of each thread may see any write, and which variables such an update wrote last.
     pub(super) last_reads_free: bool,
-    pub(super) unknown: Vec<bool>,
+    pub(super) unknown: FxHashSet<usize>,
 }
 
 impl<'c, 't> Replay<'c, 't> {
@@ -47,24 +55,37 @@ impl<'c, 't> Replay<'c, 't> {
         Replay {
             checker,
             rule,
+            begun: 0,
             position: vec![0; checker.program.len()],
             when: HashMap::new(),
-            memory: vec![Writer::Init; checker.trace.variables()],
+            memory: FxHashMap::default(),
             tainted_threads: vec![false; checker.program.len()],
-            tainted_variables: vec![false; checker.trace.variables()],
+            tainted_variables: FxHashSet::default(),
             contents: HashMap::new(),
             values_read: vec![Vec::new(); checker.program.len()],
-            holders: vec![Vec::new(); checker.trace.locks()],
-            counts: (0..checker.trace.semaphores()).map(|s| checker.trace.initial_count(SemId::new(s))).collect(),
-            asleep: vec![Asleep::default(); checker.trace.conditions()],
-            slept: vec![None; checker.program.len()],
-            sent: vec![0; checker.trace.tokens()],
+            holders: FxHashMap::default(),
+            counts: FxHashMap::default(),
+            asleep: FxHashMap::default(),
+            slept: FxHashMap::default(),
+            sent: FxHashMap::default(),
             stopped: vec![false; checker.program.len()],
             changed: false,
             to_release: Vec::new(),
             last_reads_free: false,
-            unknown: vec![false; checker.trace.variables()],
+            unknown: FxHashSet::default(),
         }
+    }
+    /// After the first `begun` events of the observed order, which can be executed and have not been the goal's read.
+    pub(super) fn after(checker: &'c Checker<'t>, rule: ReadRule, goal: &Goal, begun: usize) -> Self {
+        let mut replay = Replay { begun, ..Replay::new(checker, rule) };
+        for (position, program) in replay.position.iter_mut().zip(&checker.program) {
+            *position = program.partition_point(|event| event.index() < begun);
+        }
+        if let Some(accesses) = timed(goal) {
+            let done = accesses.into_iter().filter(|event| event.index() < begun);
+            replay.when.extend(done.map(|event| (event, event.index() as u64)));
+        }
+        replay
     }
     pub(super) fn next(&self, thread: ThreadId) -> Option<EventId> {
         self.checker.program[thread.index()].get(self.position[thread.index()]).copied()
@@ -73,28 +94,82 @@ impl<'c, 't> Replay<'c, 't> {
         self.checker.trace.pairings()[index]
     }
 
+    /// What an object was when the first step was next; `None` if nothing had happened.
+    fn before<T>(&self, what: impl FnOnce(&Observed) -> T) -> Option<T> {
+        (self.begun > 0).then(|| what(self.checker.observed()))
+    }
+    pub(super) fn memory(&self, x: VarId) -> Writer {
+        let observed = || {
+            let object = Object::Variable(x.index());
+            let last = self.before(|observed| observed.changes(self.checker, object, self.begun).last().copied());
+            last.flatten().map_or(Writer::Init, |write| Writer::Event(EventId::new(write as usize)))
+        };
+        self.memory.get(&x.index()).copied().unwrap_or_else(observed)
+    }
+    pub(super) fn holders(&self, lock: usize) -> Cow<'_, [(ThreadId, Mode)]> {
+        match self.holders.get(&lock) {
+            Some(holders) => Cow::Borrowed(holders),
+            None => Cow::Owned(self.holders_before(lock)),
+        }
+    }
+    fn holders_before(&self, lock: usize) -> Vec<(ThreadId, Mode)> {
+        self.before(|observed| observed.holders(self.checker, lock, self.begun)).unwrap_or_default()
+    }
+    pub(super) fn count(&self, semaphore: usize) -> u64 {
+        let initial = || self.checker.trace.initial_count(SemId::new(semaphore));
+        let observed = || self.before(|observed| observed.count(self.checker, semaphore, self.begun));
+        self.counts.get(&semaphore).copied().or_else(observed).unwrap_or_else(initial)
+    }
+    pub(super) fn asleep(&self, condition: usize) -> Cow<'_, Asleep> {
+        match self.asleep.get(&condition) {
+            Some(asleep) => Cow::Borrowed(asleep),
+            None => Cow::Owned(self.asleep_before(condition)),
+        }
+    }
+    fn asleep_before(&self, condition: usize) -> Asleep {
+        self.before(|observed| observed.asleep(self.checker, condition, self.begun)).unwrap_or_default()
+    }
+    pub(super) fn slept(&self, thread: ThreadId) -> Option<EventId> {
+        let observed = || self.checker.slept(thread, self.begun);
+        self.slept.get(&thread.index()).copied().unwrap_or_else(observed)
+    }
+    pub(super) fn sent(&self, token: usize) -> usize {
+        let observed =
+            || self.before(|observed| observed.changes(self.checker, Object::Token(token), self.begun).len());
+        self.sent.get(&token).copied().or_else(observed).unwrap_or(0)
+    }
+    /// Who holds a lock after an acquire or release of it.
+    pub(super) fn hold(checker: &Checker<'_>, holders: &mut Vec<(ThreadId, Mode)>, event: EventId) {
+        let thread = checker.trace.thread(event);
+        match checker.trace.op(event) {
+            Op::Acquire(_, mode) => holders.push((thread, mode)),
+            Op::Release(_, mode) => holders.retain(|held| *held != (thread, mode)),
+            _ => {}
+        }
+    }
+
     /// Why the event cannot happen now, reads aside; `None` if it can.
     pub(super) fn blocked(&self, event: EventId) -> Option<String> {
         let trace = self.checker.trace;
         let thread = trace.thread(event);
         let held = |lock: usize, mode: Mode| {
-            self.holders[lock].iter().any(|(holder, holding)| *holder != thread && holding.conflicts_with(mode))
+            self.holders(lock).iter().any(|(holder, holding)| *holder != thread && holding.conflicts_with(mode))
         };
         match trace.op(event) {
             Op::Acquire(lock, mode) => held(lock.index(), mode).then(|| "the lock is held by another thread".into()),
             Op::Busy(lock, mode) => (!held(lock.index(), mode)).then(|| "no other thread holds the lock".into()),
             Op::Receive(token) => {
-                (self.sent[token.index()] < trace.senders(token).len()).then(|| "its token is not sent".into())
+                (self.sent(token.index()) < trace.senders(token).len()).then(|| "its token is not sent".into())
             }
             Op::Wake(condition) => {
-                let (asleep, sleep) = (&self.asleep[condition.index()], self.slept[thread.index()]?);
+                let (asleep, sleep) = (self.asleep(condition.index()), self.slept(thread)?);
                 match trace.pairing_of_wake(event) {
                     Some(_) => (!asleep.can_be_woken(sleep)).then(|| "it is not notified".into()),
                     None => (!asleep.can_be_left(sleep)).then(|| "a notify has woken it".into()),
                 }
             }
-            Op::Wait(s) => (self.counts[s.index()] == 0).then(|| "the semaphore is at zero".into()),
-            Op::Empty(s) => (self.counts[s.index()] > 0).then(|| "the semaphore is not at zero".into()),
+            Op::Wait(s) => (self.count(s.index()) == 0).then(|| "the semaphore is at zero".into()),
+            Op::Empty(s) => (self.count(s.index()) > 0).then(|| "the semaphore is not at zero".into()),
             _ => None,
         }
     }
@@ -111,8 +186,8 @@ impl<'c, 't> Replay<'c, 't> {
             }
             _ if !op.reads() => None,
             ReadRule::ObservedWrite => {
-                let x = op.variable()?.index();
-                let other = self.memory[x] != self.checker.saw[event.index()] || self.unknown[x];
+                let x = op.variable()?;
+                let other = self.memory(x) != self.checker.saw[event.index()] || self.unknown.contains(&x.index());
                 other.then(|| "it would read another write".into())
             }
             ReadRule::SameValue => self.reads_anew(event).then(|| "it would read another value".into()),
@@ -142,9 +217,12 @@ impl<'c, 't> Replay<'c, 't> {
             && event == read
         {
             let variable = self.checker.trace.op(read).variable().ok_or("the event does not read")?;
-            ensure(self.memory[variable.index()] == challenger, "the read does not see the challenger")?;
+            ensure(self.memory(variable) == challenger, "the read does not see the challenger")?;
             if self.rule.compares_values() {
-                ensure(!self.tainted_variables[variable.index()], "the challenger may have written another value")?;
+                ensure(
+                    !self.tainted_variables.contains(&variable.index()),
+                    "the challenger may have written another value",
+                )?;
                 let same = match self.contents.get(&variable) {
                     Some(_) => !self.reads_anew(read),
                     None => self.checker.same_value(read, challenger),
@@ -156,35 +234,12 @@ impl<'c, 't> Replay<'c, 't> {
             let op = self.checker.trace.op(event);
             self.tainted_threads[thread.index()] |= op.reads() && self.reads_anew(event);
             if let (true, Some(x)) = (op.writes(), op.variable()) {
-                self.tainted_variables[x.index()] = self.tainted_threads[thread.index()];
+                self.taint(x, self.tainted_threads[thread.index()]);
             }
             self.note(event);
         }
-        match self.checker.trace.op(event) {
-            Op::Write(x, _) | Op::Update(x, _) => {
-                self.memory[x.index()] = Writer::Event(event);
-                self.unknown[x.index()] = self.last_reads_free && self.stopped[thread.index()];
-            }
-            Op::Acquire(lock, mode) => self.holders[lock.index()].push((thread, mode)),
-            Op::Release(lock, mode) => self.holders[lock.index()].retain(|h| *h != (thread, mode)),
-            Op::Send(token) => self.sent[token.index()] += 1,
-            Op::Post(s) => self.counts[s.index()] += 1,
-            Op::Wait(s) => self.counts[s.index()] -= 1,
-            Op::Sleep(condition) => {
-                self.asleep[condition.index()].sleeping.push((event, step));
-                self.slept[thread.index()] = Some(event);
-            }
-            Op::Notify(condition, reach) => self.asleep[condition.index()].notify(reach, step),
-            Op::Wake(condition) => {
-                let sleep = self.slept[thread.index()].take().ok_or("the thread does not sleep")?;
-                self.asleep[condition.index()].end(sleep, self.checker.trace.pairing_of_wake(event).is_some());
-            }
-            _ => {}
-        }
-        if let Some(&(Goal::Atomicity { first, remote, second } | Goal::LostUpdate { first, remote, second, .. })) =
-            goal
-            && [first, remote, second].contains(&event)
-        {
+        self.take_effect(event, step)?;
+        if goal.and_then(timed).is_some_and(|accesses| accesses.contains(&event)) {
             self.when.insert(event, step);
         }
         self.position[thread.index()] += 1;
@@ -193,10 +248,16 @@ impl<'c, 't> Replay<'c, 't> {
         {
             // Once it has read something else, all that the thread still does is its update, and releasing what it holds there.
             if event == remote {
-                let held = |(lock, holders): (usize, &Vec<(ThreadId, Mode)>)| {
-                    holders.iter().filter(|(t, _)| *t == thread).map(move |&(_, mode)| (lock, mode)).collect::<Vec<_>>()
+                let held = |lock: usize| {
+                    let own: Vec<_> = self
+                        .holders(lock)
+                        .iter()
+                        .filter(|(t, _)| *t == thread)
+                        .map(|&(_, mode)| (lock, mode))
+                        .collect();
+                    own
                 };
-                self.to_release = self.holders.iter().enumerate().flat_map(held).collect();
+                self.to_release = (0..self.checker.trace.locks()).flat_map(held).collect();
             }
             if let Op::Release(lock, mode) = self.checker.trace.op(event) {
                 self.to_release.retain(|held| *held != (lock.index(), mode));
@@ -204,5 +265,70 @@ impl<'c, 't> Replay<'c, 't> {
             self.stopped[thread.index()] |= event >= remote && self.to_release.is_empty();
         }
         Ok(())
+    }
+
+    /// Does to the objects what an event that can happen does to them.
+    pub(super) fn take_effect(&mut self, event: EventId, step: u64) -> Result<(), String> {
+        let trace = self.checker.trace;
+        let thread = trace.thread(event);
+        match trace.op(event) {
+            Op::Write(x, _) | Op::Update(x, _) => {
+                self.memory.insert(x.index(), Writer::Event(event));
+                if self.last_reads_free && self.stopped[thread.index()] {
+                    self.unknown.insert(x.index());
+                } else {
+                    self.unknown.remove(&x.index());
+                }
+            }
+            Op::Acquire(lock, _) | Op::Release(lock, _) => {
+                if !self.holders.contains_key(&lock.index()) {
+                    self.holders.insert(lock.index(), self.holders_before(lock.index()));
+                }
+                let holders = self.holders.entry(lock.index()).or_default();
+                Replay::hold(self.checker, holders, event);
+            }
+            Op::Send(token) => drop(self.sent.insert(token.index(), self.sent(token.index()) + 1)),
+            Op::Post(s) => drop(self.counts.insert(s.index(), self.count(s.index()) + 1)),
+            Op::Wait(s) => drop(self.counts.insert(s.index(), self.count(s.index()).saturating_sub(1))),
+            Op::Sleep(condition) => {
+                self.change_sleepers(condition, |asleep| asleep.sleeping.push((event, step)));
+                self.slept.insert(thread.index(), Some(event));
+            }
+            Op::Notify(condition, reach) => self.change_sleepers(condition, |asleep| asleep.notify(reach, step)),
+            Op::Wake(condition) => {
+                let sleep = self.slept(thread).ok_or("the thread does not sleep")?;
+                self.slept.insert(thread.index(), None);
+                let notified = trace.pairing_of_wake(event).is_some();
+                self.change_sleepers(condition, |asleep| asleep.end(sleep, notified));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn change_sleepers(&mut self, condition: CondId, change: impl FnOnce(&mut Asleep)) {
+        if !self.asleep.contains_key(&condition.index()) {
+            self.asleep.insert(condition.index(), self.asleep_before(condition.index()));
+        }
+        change(self.asleep.entry(condition.index()).or_default());
+    }
+
+    /// Whether what a variable holds may depend on something else that was read.
+    pub(super) fn taint(&mut self, x: VarId, tainted: bool) {
+        if tainted {
+            self.tainted_variables.insert(x.index());
+        } else {
+            self.tainted_variables.remove(&x.index());
+        }
+    }
+}
+
+/// The accesses of a goal whose order counts.
+fn timed(goal: &Goal) -> Option<[EventId; 3]> {
+    match *goal {
+        Goal::Atomicity { first, remote, second } | Goal::LostUpdate { first, remote, second, .. } => {
+            Some([first, remote, second])
+        }
+        _ => None,
     }
 }

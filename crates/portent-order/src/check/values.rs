@@ -30,7 +30,7 @@ impl Replay<'_, '_> {
     pub(super) fn content(&self, x: VarId) -> Option<i64> {
         match self.contents.get(&x) {
             Some(&number) => number,
-            None => self.checker.value_of(x, self.memory[x.index()]),
+            None => self.checker.value_of(x, self.memory(x)),
         }
     }
 
@@ -88,7 +88,7 @@ impl Replay<'_, '_> {
             } else {
                 self.contents.insert(x, number);
             }
-            self.tainted_variables[x.index()] = !as_traced && number.is_none();
+            self.taint(x, !as_traced && number.is_none());
         }
         self.values_read[thread] = values;
     }
@@ -96,7 +96,7 @@ impl Replay<'_, '_> {
     /// Whether a read would now see what may be another value than in the trace.
     pub(super) fn reads_anew(&self, read: EventId) -> bool {
         let Some(x) = self.checker.trace.op(read).variable() else { return false };
-        let now = self.memory[x.index()];
+        let now = self.memory(x);
         if let Some(&number) = self.contents.get(&x) {
             let read_whole = !self.checker.trace.op(read).writes();
             let seen = if read_whole {
@@ -107,7 +107,7 @@ impl Replay<'_, '_> {
             return number.is_none() || number != seen;
         }
         let same = now == self.checker.saw[read.index()] || self.checker.same_value(read, now);
-        !same || self.tainted_variables[x.index()]
+        !same || self.tainted_variables.contains(&x.index())
     }
 }
 

@@ -10,7 +10,6 @@ use super::window::Act;
 use super::{Effort, Engine, Settled};
 use crate::goal::{Goal, Verdict};
 use portent_trace::EventId;
-use std::time::Instant;
 
 /// Three accesses: a block's earlier one, the remote one, the block's later one.
 pub type Triple = (EventId, EventId, EventId);
@@ -50,7 +49,7 @@ impl Engine<'_, '_> {
                 if firsts.is_empty() {
                     continue;
                 }
-                if stop() || effort.deadline.is_some_and(|end| Instant::now() > end) {
+                if stop() || effort.is_over() {
                     self.saturation.undo(&clean);
                     return false;
                 }

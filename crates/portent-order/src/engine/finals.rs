@@ -4,7 +4,7 @@
 //! value comes from. An end that is fine is ruled out with all that: another write must be the last, or a read see another.
 
 use super::index::{Node, Source, Variable};
-use super::search::{Found, Limits, Search};
+use super::search::{Found, Search};
 use super::symbolic::Held;
 use super::target::Target;
 use super::{Effort, Engine};
@@ -34,8 +34,7 @@ impl Engine<'_, '_> {
         let goal = search.fresh();
         let mut ends_well =
             |search: &mut Search<'_, '_>, order: &[Node]| search.ends_well(goal, &variables, order, is_bad);
-        let limits = Limits { conflicts: effort.conflicts, deadline: effort.deadline };
-        match search.solve_judged(&target, limits, Some((goal, &mut ends_well))) {
+        match search.solve_judged(&target, effort, Some((goal, &mut ends_well))) {
             Found::Order(order) => {
                 self.tiers.searched += 1;
                 Verdict::Feasible(self.schedule(&target, &w.nothing(), &order))

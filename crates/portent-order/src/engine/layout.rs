@@ -9,7 +9,7 @@ use super::slice::Slice;
 use super::values::TraceValues;
 use super::window::{Accesses, Act, InChain, Scope, ScopesInChain, Window};
 use crate::conditions::Naps;
-use crate::goal::{Model, Schedule, Writer};
+use crate::goal::{Model, Writer};
 use crate::read_rule::{ReadRule, Recorded};
 use portent_trace::{CondId, EventId, LockId, Mode, Op, Reach, SemId, Sleepers, ThreadId, Trace, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,8 +20,6 @@ use std::sync::Arc;
 pub(crate) struct Prefix {
     /// Events done.
     pub done: usize,
-    /// The observed order up to there.
-    schedule: Schedule,
     held: FxHashSet<(ThreadId, LockId, Mode)>,
     last_write: FxHashMap<VarId, EventId>,
     /// By how much posts and waits have moved the counts of semaphores.
@@ -44,7 +42,6 @@ impl Prefix {
     fn starting(done: usize, rule: ReadRule) -> Self {
         Prefix {
             done,
-            schedule: Schedule::default(),
             held: FxHashSet::default(),
             last_write: FxHashMap::default(),
             counted: FxHashMap::default(),
@@ -59,7 +56,6 @@ impl Prefix {
         for i in self.done..to {
             let event = EventId::new(i);
             let thread = trace.thread(event);
-            self.schedule.push(thread);
             match trace.op(event) {
                 Op::Acquire(l, m) => drop(self.held.insert((thread, l, m))),
                 Op::Release(l, m) => drop(self.held.remove(&(thread, l, m))),
@@ -115,7 +111,7 @@ impl<'t> Window<'t> {
             chosen: slice.map(|slice| slice.events.clone().into()),
             ends: slice.is_none() && first + len == trace.len(),
             relaxed: slice.is_some_and(|slice| slice.relaxed.is_some()),
-            prefix: Arc::new(prefix.schedule.clone()),
+            prefix: if slice.is_some() { 0 } else { first },
             chain_of: IndexVec::with_capacity(len),
             place: IndexVec::with_capacity(len),
             chain: IndexVec::repeat(IndexVec::default(), chains),

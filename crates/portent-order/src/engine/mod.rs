@@ -51,8 +51,9 @@ use index::{Chain, Id, Node};
 use portent_trace::{ThreadId, Trace};
 use rows::Cut;
 use saturate::{Mark, Saturation};
-use search::{Found, Limits, Search};
+use search::{Found, Search};
 use simulate::Simulator;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use symbolic::Evaluation;
 use target::Target;
@@ -68,11 +69,21 @@ pub struct Effort {
     pub conflicts: u64,
     /// When to stop altogether.
     pub deadline: Option<Instant>,
+    /// Set by who wants it to stop now.
+    pub interrupt: Option<&'static AtomicBool>,
+}
+
+impl Effort {
+    /// Whether it is time to stop.
+    pub(crate) fn is_over(&self) -> bool {
+        self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
+            || self.deadline.is_some_and(|end| Instant::now() > end)
+    }
 }
 
 impl Default for Effort {
     fn default() -> Self {
-        Effort { conflicts: 20_000, deadline: None }
+        Effort { conflicts: 20_000, deadline: None, interrupt: None }
     }
 }
 
@@ -266,7 +277,7 @@ impl<'v, 't> Engine<'v, 't> {
 
     fn search(&mut self, target: &Target, effort: Effort) -> Found {
         let search = self.search.get_or_insert_with(|| Search::new(self.window));
-        search.solve(target, Limits { conflicts: effort.conflicts, deadline: effort.deadline })
+        search.solve(target, effort)
     }
 
     fn searched(&mut self, found: Found) -> Settled {
@@ -336,7 +347,7 @@ impl<'v, 't> Engine<'v, 't> {
 
     fn schedule(&self, target: &Target, floor: &Cut, order: &[Node]) -> Schedule {
         let w = self.window;
-        let mut schedule = Schedule::after(w.prefix.clone());
+        let mut schedule = Schedule::as_observed(w.prefix);
         let below = w.nodes().filter(|&node| w.is_in(floor, node));
         for node in below.chain(order.iter().copied()).chain(target.tail.iter().copied()) {
             schedule.push(ThreadId::new(w.chain_of[node].index()));

@@ -9,7 +9,6 @@ use super::target::Target;
 use super::window::Act;
 use super::{Effort, Engine, Settled};
 use portent_trace::{EventId, Op};
-use std::time::Instant;
 
 impl Engine<'_, '_> {
     /// Answers, for every two conflicting accesses of the window that are not both atomic, whether they race. Calls back, the
@@ -35,7 +34,7 @@ impl Engine<'_, '_> {
                 if w.variables[x].all.iter().all(|list| list.chain <= chain) {
                     continue;
                 }
-                if stop() || effort.deadline.is_some_and(|end| Instant::now() > end) {
+                if stop() || effort.is_over() {
                     self.saturation.undo(&clean);
                     return false;
                 }

@@ -13,7 +13,6 @@ use super::window::Accesses;
 use super::{Effort, Engine, Settled};
 use crate::goal::Writer;
 use portent_trace::EventId;
-use std::time::Instant;
 
 /// How many questions a window posed, and how many were left when the time was up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +62,7 @@ impl Engine<'_, '_> {
                 if questions == 0 {
                     continue;
                 }
-                if stop() || effort.deadline.is_some_and(|end| Instant::now() > end) {
+                if stop() || effort.is_over() {
                     answered.unanswered += questions;
                     continue;
                 }
@@ -107,7 +106,7 @@ impl Engine<'_, '_> {
             let before = self.tiers.settled();
             let Some(&observed) = last.iter().max() else { continue };
             for &writer in last.iter().filter(|&&c| c != observed && !w.ends_the_same(observed, c)) {
-                if stop() || effort.deadline.is_some_and(|end| Instant::now() > end) {
+                if stop() || effort.is_over() {
                     finished = false;
                     break 'all;
                 }

@@ -5,6 +5,7 @@
 //! is put to the test by the simulator, and only constraints that stand in its way become clauses. Hot variables would
 //! need cubically many of them beforehand; hardly any are ever asked for.
 
+use super::Effort;
 use super::index::{Chain, Node, Place, ScopeId, Source, Variable};
 use super::simulate::Obstacle;
 use super::symbolic::Evaluation;
@@ -17,14 +18,6 @@ use batsat::{Callbacks, Lit, Solver, SolverInterface, SolverOpts, Var, lbool};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::Instant;
-
-/// When a search gives up.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub conflicts: u64,
-    pub deadline: Option<Instant>,
-}
 
 /// How many decisions cost as much effort as a conflict. Where there are formulas, every order that is proposed is decided
 /// anew and hardly ever runs into conflicts: there each decision counts.
@@ -38,7 +31,7 @@ struct Gauge {
     /// How many decisions count as one conflict.
     price: u64,
     limit: Cell<u64>,
-    deadline: Cell<Option<Instant>>,
+    effort: Cell<Option<Effort>>,
 }
 
 impl Gauge {
@@ -46,7 +39,7 @@ impl Gauge {
         if self.conflicts.get() > self.limit.get() {
             return Some(Unknown::Conflicts);
         }
-        self.deadline.get().is_some_and(|end| Instant::now() > end).then_some(Unknown::Deadline)
+        self.effort.get().is_some_and(|effort| effort.is_over()).then_some(Unknown::Deadline)
     }
 }
 
@@ -225,14 +218,14 @@ impl<'w, 't> Search<'w, 't> {
     }
 
     /// A witness of the target, or the news that there is none.
-    pub(crate) fn solve(&mut self, target: &Target, limits: Limits) -> Found {
+    pub(crate) fn solve(&mut self, target: &Target, limits: Effort) -> Found {
         self.solve_judged(target, limits, None)
     }
 
     /// The same, where a judge may refuse orders: it then adds clauses against them that bind where its literal holds.
-    pub(super) fn solve_judged(&mut self, target: &Target, limits: Limits, judge: Option<(Lit, Judge<'_>)>) -> Found {
+    pub(super) fn solve_judged(&mut self, target: &Target, limits: Effort, judge: Option<(Lit, Judge<'_>)>) -> Found {
         self.gauge.limit.set(self.gauge.conflicts.get() + limits.conflicts);
-        self.gauge.deadline.set(limits.deadline);
+        self.gauge.effort.set(Some(limits));
         let Some(mut assumptions) = self.assumptions(target) else { return Found::Impossible };
         assumptions.extend(judge.as_ref().map(|(goal, _)| *goal));
         let mut refuses = judge.map(|(_, refuses)| refuses);

@@ -12,11 +12,10 @@ use super::index::{
 use super::rows::{Cut, Row, Rows};
 use super::sleeps::{Wait, Waiting};
 use super::values::Values;
-use crate::goal::{Schedule, Writer};
+use crate::goal::Writer;
 use crate::read_rule::ReadRule;
 use portent_trace::{EventId, LockId, Mode, Reach, SemId, Trace, VarId};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 /// What the engine needs to know of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,8 +122,8 @@ pub(crate) struct Window<'t> {
     pub(super) ends: bool,
     /// Whether it has only what holds wherever it was cut: see [`super::Slice`].
     pub relaxed: bool,
-    /// The observed order before it.
-    pub prefix: Arc<Schedule>,
+    /// How many events of the observed order schedules begin with.
+    pub prefix: usize,
     pub chain_of: IndexVec<Node, Chain>,
     pub place: IndexVec<Node, Place>,
     pub chain: IndexVec<Chain, IndexVec<Place, Node>>,

@@ -108,7 +108,7 @@ fn notifies_after_a_lost_sleep_have_woken_others() {
             let Some(witness) = brute::decide(trace, Model::Sync, &lost(k)) else { continue };
             let mut at = vec![0; trace.threads()];
             let mut executed = Vec::new();
-            for thread in witness.steps() {
+            for thread in witness.steps(trace) {
                 let mine = trace.events().filter(|event| event.thread == thread);
                 executed.extend(mine.map(|event| event.id).nth(at[thread.index()]));
                 at[thread.index()] += 1;

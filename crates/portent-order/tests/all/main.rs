@@ -8,6 +8,7 @@ mod lost_updates;
 mod lost_wakeups;
 mod oracle;
 mod other_side;
+mod prefixes;
 mod smt;
 mod stuck;
 mod symbolic;

@@ -155,7 +155,7 @@ fn every_changed_witness_is_a_witness_again_or_rejected_at_a_step_it_has() {
         let checker = Checker::new(&trace);
         for goal in candidates(&trace) {
             let Some(witness) = brute::decide(&trace, Model::Reads, &goal) else { continue };
-            let steps: Vec<ThreadId> = witness.steps().collect();
+            let steps: Vec<ThreadId> = witness.steps(&trace).collect();
             for at in 0..steps.len() {
                 let mut swapped = steps.clone();
                 swapped.swap(at, (at + 1) % steps.len());

@@ -51,12 +51,13 @@ pub(crate) fn merge(examination: &mut Examination<'_, '_>) -> (FxHashMap<Key, Gr
     (groups, done)
 }
 
-/// Groups as findings, without ids.
+/// Groups as findings, without ids. When told to stop, their witnesses stay as they are.
 pub(crate) fn findings(
     facts: &Facts<'_>,
     model: Model,
     groups: FxHashMap<Key, Group>,
     incomplete: &mut Vec<Incomplete>,
+    stop: &dyn Fn() -> bool,
 ) -> Vec<Finding> {
     let mut found = Vec::new();
     for (_, group) in groups {
@@ -72,8 +73,8 @@ pub(crate) fn findings(
             continue;
         };
         let bug = kinds::bug(facts, model, &goal, &schedule);
-        let schedule = kept_whole(facts, model, &goal, schedule);
-        let steps = facts.steps.convert(facts.trace, &goal, &schedule);
+        let schedule = kept_whole(facts, model, &goal, schedule, stop);
+        let steps = facts.steps.convert_in(facts.trace, facts.whole(), &goal, &schedule);
         let mut objects: Vec<&str> = bug.places().into_iter().map(|place| place.object.as_str()).collect();
         // What others do is no object.
         objects.retain(|object| !object.is_empty());

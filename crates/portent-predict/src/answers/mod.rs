@@ -42,7 +42,9 @@ pub(crate) fn settle(examination: &mut Examination<'_, '_>) -> FxHashSet<Key> {
     let (facts, model) = (examination.facts, examination.options.model);
     let prediction = &mut examination.prediction;
     prediction.stats.candidates = done.iter().sum();
-    prediction.findings = findings(facts, model, groups, &mut prediction.incomplete);
+    let stopper = examination.stop;
+    let stop = || stopper.why().is_some();
+    prediction.findings = findings(facts, model, groups, &mut prediction.incomplete, &stop);
     known
 }
 

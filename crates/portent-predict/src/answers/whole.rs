@@ -18,15 +18,21 @@ const TRIES: usize = 24;
 const LONGEST: usize = 100_000;
 
 /// The same witness, or one for the same goal that tears fewer accesses.
-pub(super) fn kept_whole(facts: &Facts<'_>, model: Model, goal: &Goal, witness: Schedule) -> Schedule {
-    if !facts.steps.has_wide() || witness.len() > LONGEST as u64 {
+pub(super) fn kept_whole(
+    facts: &Facts<'_>,
+    model: Model,
+    goal: &Goal,
+    witness: Schedule,
+    stop: &dyn Fn() -> bool,
+) -> Schedule {
+    if !facts.steps.has_wide() || witness.len() > LONGEST as u64 || stop() {
         return witness;
     }
     let goals = goal_inputs(facts, goal);
     let mut order = events(facts, &witness);
     let mut best = witness;
     let (mut tries, mut given_up) = (0, BTreeSet::new());
-    while tries < TRIES {
+    while tries < TRIES && !stop() {
         let Some((input, at)) = torn(facts, &order, &goals).into_iter().find(|(input, _)| !given_up.contains(input))
         else {
             break;
@@ -62,7 +68,7 @@ fn goal_inputs(facts: &Facts<'_>, goal: &Goal) -> BTreeSet<u32> {
 fn events(facts: &Facts<'_>, witness: &Schedule) -> Vec<EventId> {
     let mut position = vec![0; facts.trace.threads()];
     let mut order = Vec::new();
-    for thread in witness.steps() {
+    for thread in witness.steps(facts.trace) {
         order.extend(facts.steps.program(thread).get(position[thread.index()]));
         position[thread.index()] += 1;
     }

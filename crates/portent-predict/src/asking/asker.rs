@@ -21,7 +21,7 @@ pub(crate) struct Asker<'a, 'v, 't> {
     pub(crate) engine: &'a mut Engine<'v, 't>,
     pub(crate) model: Model,
     pub(crate) effort: Effort,
-    pub(crate) stop: &'a Stop<'a>,
+    pub(crate) stop: &'a Stop,
     pub(crate) answers: &'a mut Answers,
     /// Groups that have a witness, and the number of this window.
     pub(crate) settled: &'a Settled,

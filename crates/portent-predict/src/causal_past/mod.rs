@@ -17,6 +17,7 @@
 //! where a read may take its value from anywhere (what `sync` refutes is refuted there, what `reads` shows is tried); and
 //! schedules for final values and lost wake-ups, which take the end of the trace (`end_of_trace`) and are only refuted here.
 
+mod as_reads;
 mod audit;
 mod changes;
 mod clocks;
@@ -24,6 +25,7 @@ mod pass;
 mod past;
 mod question;
 
+pub(crate) use as_reads::AsReads;
 pub(crate) use pass::{PATIENCE, Prepared, Quick, Thorough};
 pub(crate) use past::{Cut, Past};
 
@@ -37,8 +39,10 @@ use portent_trace::{CondId, EventId, LockId, Mode, Op, SemId, ThreadId, VarId};
 use question::{Question, Writes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Events of the slices that are tried one after the other, before [`Causal::reach`].
-const SIZES: [usize; 3] = [256, 2_048, 16_384];
+/// Events of the slices that are tried first, one after the other: they settle nearly all that slices settle.
+const NEAR: [usize; 2] = [256, 2_048];
+/// And then, before [`Causal::reach`]; not where the whole trace is within reach, whose answer is exact.
+const BETWEEN: usize = 16_384;
 /// How far to look for a moment without locks.
 const FAR: u32 = 20_000;
 
@@ -75,9 +79,19 @@ pub(crate) struct Ask {
     pub(crate) refute: bool,
     /// The model that schedules must be accepted in, if any are looked for.
     pub(crate) show: Option<Model>,
-    /// Whether slices of all [`Causal::reach`] events are left out.
-    pub(crate) quick: bool,
+    pub(crate) depth: Depth,
     pub(crate) effort: Effort,
+}
+
+/// Which slices are looked at: what a question costs grows with them, a hundred times from the shortest to the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Short ones.
+    Near,
+    /// The others: short ones have not settled it.
+    Far,
+    /// All, the short ones first.
+    All,
 }
 
 /// Positions between which a slice lies.
@@ -150,11 +164,20 @@ impl<'a, 't> Causal<'a, 't> {
             return if ask.refute { Answer::Refuted } else { Answer::Undecided(Limit::Reach) };
         };
         let (needed, closed) = self.upper(&question);
-        let mut limit = Limit::Reach;
-        for size in self.sizes(ask) {
+        let (mut limit, mut whole) = (Limit::Reach, None);
+        for size in self.sizes(ask.depth) {
             let Some(bounds) = self.bounds(&question, &needed, size) else { continue };
-            let events = self.events(&bounds);
             let all = bounds.is_all();
+            // Where it can be asked of everything, that is exact, and costs no more.
+            if all && size == self.reach {
+                whole = self.with_everything(goal, &question, ask, tiers);
+                match whole.take() {
+                    Some(Answer::Undecided(why)) => whole = Some(Answer::Undecided(why)),
+                    Some(answer) => return answer,
+                    None => {}
+                }
+            }
+            let events = self.events(&bounds);
             let exact = all && closed && !question.to_the_end && !self.has_choices(&question, &bounds, &events);
             if ask.refute
                 && !exact
@@ -173,20 +196,22 @@ impl<'a, 't> Causal<'a, 't> {
                 break;
             }
         }
-        self.with_everything(goal, &question, ask, tiers).unwrap_or(Answer::Undecided(limit))
+        whole.or_else(|| self.with_everything(goal, &question, ask, tiers)).unwrap_or(Answer::Undecided(limit))
     }
 
     /// Events of the slices to look at, one after the other.
-    fn sizes(&self, ask: Ask) -> impl Iterator<Item = usize> + use<> {
-        let reach = self.reach;
-        let last = Some(reach).filter(|&reach| !ask.quick || reach <= SIZES[0]);
-        SIZES.into_iter().filter(move |&size| size < reach).chain(last)
+    fn sizes(&self, depth: Depth) -> impl Iterator<Item = usize> + use<> {
+        let (reach, whole) = (self.reach, self.facts.trace.len() <= self.reach);
+        let near = NEAR.into_iter().filter(move |_| depth != Depth::Far);
+        let between = Some(BETWEEN).filter(|_| depth != Depth::Near && !whole);
+        let last = Some(reach).filter(|&reach| depth != Depth::Near || reach <= NEAR[0]);
+        near.chain(between).filter(move |&size| size < reach).chain(last)
     }
 
     /// The last resort: all that may happen, if it is not too much. That is exact, wherever the holders of failed tries
     /// and the posts for waits are.
     fn with_everything(&self, goal: &Goal, question: &Question, ask: Ask, tiers: &mut Tiers) -> Option<Answer> {
-        if question.to_the_end || !self.has_choices || ask.quick {
+        if question.to_the_end || !self.has_choices || ask.depth == Depth::Near {
             return None;
         }
         let to = self.with_stops(question, question.limits.clone());
@@ -447,9 +472,8 @@ impl<'a, 't> Causal<'a, 't> {
 
     /// The observed order of everything before a slice, and then the rest.
     fn after_all(&self, bounds: &Bounds, rest: &Schedule) -> Schedule {
-        let (mut schedule, done) = self.facts.as_observed(bounds.index);
-        (done..bounds.index).for_each(|event| schedule.push(self.facts.trace.thread(EventId::new(event))));
-        rest.steps().for_each(|thread| schedule.push(thread));
+        let mut schedule = Schedule::as_observed(bounds.index);
+        rest.steps(self.facts.trace).for_each(|thread| schedule.push(thread));
         schedule
     }
 
@@ -462,14 +486,14 @@ impl<'a, 't> Causal<'a, 't> {
         let common = bounds.from.iter().enumerate().map(next).min().unwrap_or(0);
         let last = |(t, &from): (usize, &u32)| Some(self.program(t)[from.checked_sub(1)? as usize].index() + 1);
         let ends: Vec<usize> = bounds.from.iter().enumerate().map(|end| last(end).unwrap_or(0)).collect();
-        let (mut schedule, done) = self.facts.as_observed(common);
-        for event in (done..ends.iter().copied().max().unwrap_or(0)).map(EventId::new) {
+        let mut schedule = Schedule::as_observed(common);
+        for event in (common..ends.iter().copied().max().unwrap_or(0)).map(EventId::new) {
             let thread = trace.thread(event);
             if event.index() < ends[thread.index()] {
                 schedule.push(thread);
             }
         }
-        rest.steps().for_each(|thread| schedule.push(thread));
+        rest.steps(trace).for_each(|thread| schedule.push(thread));
         schedule
     }
 }

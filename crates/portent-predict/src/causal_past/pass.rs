@@ -1,6 +1,6 @@
 //! Two passes over the board: the best instance of each group first, at little cost; then every instance of what is left.
 
-use super::{Answer, Ask, Audit, Audited, Causal};
+use super::{Answer, Ask, Audit, Audited, Causal, Depth};
 use crate::asking::Key;
 use crate::board::{Candidate, OpenGroup, State};
 use crate::bug::BugKind;
@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Instances of a group that may stay undecided before no more are asked about.
 pub(crate) const PATIENCE: usize = 4;
+/// Instances of a group of which short slices are looked at before longer ones.
+const TOGETHER: usize = 16;
 
 /// What came of asking about instances of a group.
 #[derive(Default)]
@@ -50,6 +52,11 @@ impl<'a, 't> Engines<'a, 't> {
         })
     }
 
+    /// In `values`: those of `reads`.
+    pub(super) fn showing(&self) -> Option<&Causal<'a, 't>> {
+        self.showing.as_ref()
+    }
+
     /// Whether a read would see the value it saw: in `values` that is no change, unless formulas say otherwise.
     fn changes_nothing(&self, trace: &Trace, goal: &Goal) -> bool {
         let Goal::Nondeterminism { read, challenger: Writer::Event(c) } = *goal else { return false };
@@ -58,39 +65,105 @@ impl<'a, 't> Engines<'a, 't> {
         self.model == Model::Values && trace.symbols().is_none() && saw.is_some() && saw == trace.value(c)
     }
 
-    /// Asks about instances, until one is shown.
+    /// Asks about instances, until one is shown: those near each other first, and of some at a time first what short slices can tell, since
+    /// one long slice costs as much as many short ones.
     fn ask(&self, instances: &[Goal], quick: bool, examination: &Examination<'_, '_>) -> Asked {
         let mut asked = Asked::default();
-        let effort = examination.effort();
-        for goal in instances {
-            if examination.stop.why().is_some() || asked.left.len() >= PATIENCE {
+        for some in instances.chunks(TOGETHER) {
+            if asked.left.len() >= PATIENCE {
                 return asked;
             }
-            asked.questions += 1;
-            if self.changes_nothing(examination.facts.trace, goal) {
-                continue;
-            }
-            let show = self.showing.is_none().then_some(self.model);
-            let mut answer = self.refuting.ask(goal, Ask { refute: true, show, quick, effort }, &mut asked.tiers);
-            if let (Answer::Undecided(_), Some(showing)) = (&answer, &self.showing) {
-                let ask = Ask { refute: false, show: Some(self.model), quick, effort };
-                answer = showing.ask(goal, ask, &mut asked.tiers);
-            }
-            match answer {
-                Answer::Shown(schedule) => {
-                    asked.shown = Some((goal.clone(), schedule));
+            let mut open = Vec::new();
+            for goal in some {
+                if examination.stop.why().is_some() {
                     return asked;
                 }
-                Answer::Refuted => {}
-                Answer::Undecided(limit) => {
-                    asked.limit.get_or_insert(limit);
-                    asked.left.push(goal.clone());
+                asked.questions += 1;
+                if self.changes_nothing(examination.facts.trace, goal) {
+                    continue;
+                }
+                match self.ask_one(goal, Depth::Near, examination, &mut asked.tiers) {
+                    Answer::Shown(schedule) => {
+                        asked.shown = Some((goal.clone(), schedule));
+                        return asked;
+                    }
+                    Answer::Refuted => {}
+                    Answer::Undecided(limit) => open.push((goal, limit)),
+                }
+            }
+            for (goal, near) in open {
+                if examination.stop.why().is_some() || asked.left.len() >= PATIENCE {
+                    return asked;
+                }
+                let answer = match quick {
+                    true => Answer::Undecided(near),
+                    false => self.ask_one(goal, Depth::Far, examination, &mut asked.tiers),
+                };
+                match answer {
+                    Answer::Shown(schedule) => {
+                        asked.shown = Some((goal.clone(), schedule));
+                        return asked;
+                    }
+                    Answer::Refuted => {}
+                    Answer::Undecided(limit) => {
+                        asked.limit.get_or_insert(limit);
+                        asked.left.push(goal.clone());
+                    }
                 }
             }
         }
         asked.finished = true;
         asked
     }
+
+    fn ask_one(&self, goal: &Goal, depth: Depth, examination: &Examination<'_, '_>, tiers: &mut Tiers) -> Answer {
+        let effort = examination.effort();
+        let show = self.showing.is_none().then_some(self.model);
+        let answer = self.refuting.ask(goal, Ask { refute: true, show, depth, effort }, tiers);
+        match (answer, &self.showing) {
+            (Answer::Undecided(_), Some(showing)) => {
+                showing.ask(goal, Ask { refute: false, show: Some(self.model), depth, effort }, tiers)
+            }
+            (answer, _) => answer,
+        }
+    }
+}
+
+/// What the engines of `reads` show of lists of instances, the first of each.
+pub(super) fn found_by(
+    examination: &mut Examination<'_, '_>,
+    engines: &Engines<'_, '_>,
+    lists: &[Vec<Goal>],
+    ask: Ask,
+) -> Vec<(Goal, Schedule)> {
+    let Some(reads) = engines.showing() else { return Vec::new() };
+    let here = &*examination;
+    let asked = spread(here.options.jobs, lists.len(), |at| {
+        let mut asked = Asked::default();
+        for goal in &lists[at] {
+            if here.stop.why().is_some() || asked.left.len() >= PATIENCE {
+                break;
+            }
+            asked.questions += 1;
+            match reads.ask(goal, ask, &mut asked.tiers) {
+                Answer::Shown(schedule) => {
+                    asked.shown = Some((goal.clone(), schedule));
+                    break;
+                }
+                // Impossible in `reads`, which says nothing of `values`.
+                Answer::Refuted => {}
+                Answer::Undecided(_) => asked.left.push(goal.clone()),
+            }
+        }
+        Some(asked)
+    });
+    let mut found = Vec::new();
+    for asked in asked.into_iter().flatten() {
+        examination.board.streamed.asked += asked.questions;
+        examination.prediction.stats.tiers.add(&asked.tiers);
+        found.extend(asked.shown);
+    }
+    found
 }
 
 /// The engines, made when they are first needed; `None` inside if there was no time to.

@@ -48,11 +48,12 @@ struct Looked {
 }
 
 /// For every pair of places with accesses that happens-before leaves unordered and the reads-from of relaxed atomics orders,
-/// one such pair of accesses, and how many were seen.
-pub(crate) fn ordered_by_relaxed_atomics(trace: &Trace) -> Vec<(Unordered, u64)> {
+/// one such pair of accesses, and how many were seen; and whether these are all, or it was told to stop.
+pub(crate) fn ordered_by_relaxed_atomics(trace: &Trace, stop: &dyn Fn() -> bool) -> (Vec<(Unordered, u64)>, bool) {
     if !(0..trace.len()).any(|event| is_weak(trace.op(EventId::new(event)))) {
-        return Vec::new();
+        return (Vec::new(), true);
     }
+    let mut complete = true;
     let mut variables: Vec<Option<Box<Accesses>>> =
         is_shared(trace).into_iter().map(|is| is.then(Box::default)).collect();
     let mut found: FxHashMap<(LocId, LocId), (Unordered, u64)> = FxHashMap::default();
@@ -60,6 +61,10 @@ pub(crate) fn ordered_by_relaxed_atomics(trace: &Trace) -> Vec<(Unordered, u64)>
     // Moves on whenever a thread may have learnt something, or come to another time of its own; 0 is before everything.
     let mut learnt = vec![1u32; trace.threads()];
     for id in (0..trace.len()).map(EventId::new) {
+        if id.index() & 0xfff == 0xfff && stop() {
+            complete = false;
+            break;
+        }
         let (op, thread) = (trace.op(id), trace.thread(id));
         let t = thread.index();
         let more = [strict.arrive_at(trace, id, op), relaxed.arrive_at(trace, id, op)];
@@ -80,7 +85,7 @@ pub(crate) fn ordered_by_relaxed_atomics(trace: &Trace) -> Vec<(Unordered, u64)>
     }
     let mut found: Vec<(Unordered, u64)> = found.into_values().collect();
     found.sort_unstable_by_key(|(race, _)| (race.second, race.first));
-    found
+    (found, complete)
 }
 
 impl Accesses {

@@ -20,9 +20,10 @@
 use crate::asking::Key;
 use crate::bug::{Form, Severity, Words};
 use crate::facts::Facts;
+use crate::unshared::Unshared;
 use portent_order::Goal;
 use portent_trace::{EventId, LocId, LockId, Meaning, Mode, Op, ThreadId, Trace, VarId, is_system_call};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 pub(super) const WORDS: Words = Words {
@@ -189,9 +190,12 @@ struct Found {
 
 impl Updates {
     fn of(facts: &Facts<'_>) -> Updates {
-        let trace = facts.trace;
         let mut scan = Scan::new(facts);
-        trace.events().for_each(|event| scan.event(event.id));
+        scan.go(|x| facts.unshared.is_none_or(|unshared| !unshared.drops(x)));
+        if let Some(unshared) = facts.unshared {
+            scan.look_for_evidence(unshared);
+        }
+        let trace = facts.trace;
         let Scan { found, shown, sets, .. } = scan;
         let mut evidence: FxHashMap<(VarId, [LocId; 2]), bool> = FxHashMap::default();
         let mut of_variable: FxHashMap<VarId, Vec<[LocId; 2]>> = FxHashMap::default();
@@ -262,15 +266,17 @@ fn same_line(trace: &Trace, [one, other]: [LocId; 2]) -> bool {
     one == other || (line(one).1.is_some() && line(one) == line(other))
 }
 
-/// One pass over the events.
-struct Scan<'a, 't> {
-    facts: &'a Facts<'t>,
-    /// The last access of each thread to each variable that is not followed by a wait: the event, and which of the thread's
-    /// reads it is, if it is one.
-    last: FxHashMap<(ThreadId, VarId), (EventId, u32, u64)>,
+/// Passes over the events of the whole trace: what is found is told in those that are left of it.
+struct Scan<'t> {
+    trace: &'t Trace,
+    unshared: Option<&'t Unshared<'t>>,
+    /// The last access of each thread to each variable that is not followed by a wait.
+    last: FxHashMap<(ThreadId, VarId), Last>,
     /// How often each thread has waited, and how many reads it has made.
     waits: Vec<u64>,
     reads: Vec<u32>,
+    /// The block that each thread is in, by its number, and whether it was declared.
+    block: Vec<Option<(u32, bool)>>,
     /// The locks that each thread holds, and since when.
     held: Vec<Vec<(LockId, Mode, EventId)>>,
     known: FxHashMap<Vec<(LockId, Mode)>, u32>,
@@ -279,14 +285,27 @@ struct Scan<'a, 't> {
     shown: FxHashMap<(VarId, [LocId; 2]), Shown>,
 }
 
-impl<'a, 't> Scan<'a, 't> {
-    fn new(facts: &'a Facts<'t>) -> Self {
+/// An access of a thread.
+#[derive(Clone, Copy)]
+struct Last {
+    event: EventId,
+    /// Which of the thread's reads it is, if it is one.
+    number: u32,
+    /// How often the thread had waited.
+    waits: u64,
+    block: Option<(u32, bool)>,
+}
+
+impl<'t> Scan<'t> {
+    fn new(facts: &Facts<'t>) -> Self {
         let threads = facts.trace.threads();
         Scan {
-            facts,
+            trace: facts.whole(),
+            unshared: facts.unshared,
             last: FxHashMap::default(),
             waits: vec![0; threads],
             reads: vec![0; threads],
+            block: vec![None; threads],
             held: vec![Vec::new(); threads],
             known: FxHashMap::default(),
             sets: Vec::new(),
@@ -295,50 +314,99 @@ impl<'a, 't> Scan<'a, 't> {
         }
     }
 
-    fn event(&mut self, id: EventId) {
-        let (op, thread) = (self.facts.trace.op(id), self.facts.trace.thread(id));
+    /// Goes along the trace, and looks at some of the variables.
+    fn go(&mut self, wants: impl Fn(VarId) -> bool) {
+        for id in (0..self.trace.len()).map(EventId::new) {
+            self.event(id, &wants);
+        }
+    }
+
+    /// What is done at the places of the updates that were found to variables that nobody contends for: it tells of these, too.
+    fn look_for_evidence(&mut self, unshared: &Unshared<'_>) {
+        let trace = self.trace;
+        let mut places: FxHashSet<LocId> = FxHashSet::default();
+        for update in self.found.iter().map(|found| found.update).filter(|update| update.read != update.write) {
+            let whole = [update.read, update.write].map(|event| unshared.selection.original(event));
+            places.extend(whole.map(|event| trace.innermost(event)));
+        }
+        if places.is_empty() {
+            return;
+        }
+        let mut tells = vec![false; trace.variables()];
+        for id in (0..trace.len()).map(EventId::new) {
+            if let Some(x) = trace.op(id).variable()
+                && unshared.drops(x)
+                && !tells[x.index()]
+                && trace.value(id).is_some()
+                && places.contains(&trace.innermost(id))
+            {
+                tells[x.index()] = true;
+            }
+        }
+        if tells.contains(&true) {
+            let threads = self.held.len();
+            (self.waits, self.reads, self.block) = (vec![0; threads], vec![0; threads], vec![None; threads]);
+            (self.held, self.last) = (vec![Vec::new(); threads], FxHashMap::default());
+            self.go(|x| tells[x.index()]);
+        }
+    }
+
+    fn event(&mut self, id: EventId, wants: &impl Fn(VarId) -> bool) {
+        let (op, thread) = (self.trace.op(id), self.trace.thread(id));
         let t = thread.index();
         match op {
-            Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => self.access(id, op, thread, x),
+            Op::Read(x, _) | Op::Write(x, _) | Op::Update(x, _) => {
+                let number = self.reads[t];
+                self.reads[t] += u32::from(op.reads());
+                if wants(x) {
+                    self.access(id, op, thread, x, number);
+                }
+            }
             Op::Acquire(lock, mode) => self.held[t].push((lock, mode, id)),
             Op::Release(lock, mode) => self.held[t].retain(|held| (held.0, held.1) != (lock, mode)),
             Op::Receive(_) | Op::Wait(_) | Op::Sleep(_) | Op::Wake(_) => self.waits[t] += 1,
             Op::Send(token) => self.waits[t] += u64::from(self.waits_at(token)),
-            Op::Busy(..) | Op::Post(_) | Op::Empty(_) | Op::Notify(..) => {}
-            Op::Begin(_) | Op::End(_) | Op::Branch | Op::Fence(_) => {}
+            Op::Begin(block) => self.block[t] = Some((id.index() as u32, self.trace.is_declared(block))),
+            Op::End(_) => self.block[t] = None,
+            Op::Busy(..) | Op::Post(_) | Op::Empty(_) | Op::Notify(..) | Op::Branch | Op::Fence(_) => {}
         }
     }
 
     /// Whether a thread that sends a token starts another one, or comes back from the system.
     fn waits_at(&self, token: portent_trace::TokenId) -> bool {
-        match self.facts.trace.meaning(token) {
+        match self.trace.meaning(token) {
             Meaning::Fork(_) => true,
-            Meaning::Named(name) => {
-                is_system_call(self.facts.trace.names().name(portent_trace::ObjectClass::Token, name))
-            }
+            Meaning::Named(name) => is_system_call(self.trace.names().name(portent_trace::ObjectClass::Token, name)),
             _ => false,
         }
     }
 
-    fn access(&mut self, id: EventId, op: Op, thread: ThreadId, x: VarId) {
+    fn access(&mut self, id: EventId, op: Op, thread: ThreadId, x: VarId, number: u32) {
         let t = thread.index();
-        let number = self.reads[t];
-        self.reads[t] += u32::from(op.reads());
-        let now = self.waits[t];
-        let before = self.last.insert((thread, x), (id, number, now));
+        let waits = self.waits[t];
+        let now = Last { event: id, number, waits, block: self.block[t] };
+        let before = self.last.insert((thread, x), now);
         if op.reads() && op.writes() {
             let throughout = self.set(Vec::new());
-            self.found.push(Found { x, thread, update: Update { read: id, write: id }, throughout });
+            self.find(x, thread, Update { read: id, write: id }, throughout);
         }
-        let Some((read, number, waits)) = before else { return };
-        if op.reads() || waits != now || !self.facts.trace.op(read).reads() {
+        let Some(before) = before else { return };
+        if op.reads() || before.waits != waits || !self.trace.op(before.event).reads() {
             return;
         }
-        let locks = self.held[t].iter().filter(|held| held.2 < read).map(|held| (held.0, held.1));
+        let locks = self.held[t].iter().filter(|held| held.2 < before.event).map(|held| (held.0, held.1));
         let locks = locks.collect();
         let throughout = self.set(locks);
-        self.show(x, Update { read, write: id }, number);
-        self.found.push(Found { x, thread, update: Update { read, write: id }, throughout });
+        self.show(x, before, now);
+        self.find(x, thread, Update { read: before.event, write: id }, throughout);
+    }
+
+    /// Keeps an update, unless nobody contends for the variable.
+    fn find(&mut self, x: VarId, thread: ThreadId, update: Update, throughout: u32) {
+        let left = |event: EventId| self.unshared.map_or(Some(event), |unshared| unshared.selection.find(event));
+        if let (Some(read), Some(write)) = (left(update.read), left(update.write)) {
+            self.found.push(Found { x, thread, update: Update { read, write }, throughout });
+        }
     }
 
     fn set(&mut self, mut locks: Vec<(LockId, Mode)>) -> u32 {
@@ -353,19 +421,19 @@ impl<'a, 't> Scan<'a, 't> {
     }
 
     /// Notes what there is to say for an update.
-    fn show(&mut self, x: VarId, Update { read, write }: Update, number: u32) {
-        let (facts, trace) = (self.facts, self.facts.trace);
+    fn show(&mut self, x: VarId, read: Last, write: Last) {
+        let trace = self.trace;
         // What an update recorded is what it wrote, which is what the variable then held.
-        let values = trace.value(read).zip(trace.value(write));
+        let values = trace.value(read.event).zip(trace.value(write.event));
         let told = match values {
             Some((read, written)) if read == written => return,
             Some(_) => {
-                let formula = trace.symbols().and_then(|symbols| Some((symbols, symbols.written(write)?)));
-                formula.is_some_and(|(symbols, written)| symbols.dag().reads(written).contains(&number))
+                let formula = trace.symbols().and_then(|symbols| Some((symbols, symbols.written(write.event)?)));
+                formula.is_some_and(|(symbols, written)| symbols.dag().reads(written).contains(&read.number))
             }
-            None => facts.block(read).is_some() && facts.block(read) == facts.block(write) && facts.is_declared(read),
+            None => read.block == write.block && matches!(read.block, Some((_, true))),
         };
-        let places = [read, write].map(|event| trace.innermost(event));
+        let places = [read.event, write.event].map(|event| trace.innermost(event));
         self.shown.entry((x, places)).or_default().add(values, told);
     }
 }

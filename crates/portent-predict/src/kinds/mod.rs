@@ -31,6 +31,7 @@ use crate::bug::{BugKind, Form, Place, Role, Words};
 use crate::circle::circle;
 use crate::facts::Facts;
 use portent_order::{Goal, Model, Schedule};
+use portent_trace::EventId;
 
 /// A kind that is looked for in windows.
 pub(crate) struct Kind {
@@ -128,7 +129,7 @@ pub(crate) fn bug(facts: &Facts<'_>, model: Model, goal: &Goal, witness: &Schedu
             Bug::Race { first, second, frees }
         }
         Goal::Nondeterminism { read, challenger } => {
-            let shape = shape::shape(facts, model, read, witness);
+            let shape = shape::shape(facts, model, goal, read, witness);
             let [read, writer, challenger] = nondeterminism::read_places(facts, read, challenger);
             Bug::Nondeterminism(Nondeterminism::Read { read, writer, challenger, shape })
         }
@@ -280,6 +281,15 @@ impl Bug {
             Bug::Failure(failed) => std::iter::once(&mut failed.at).chain(&mut failed.others).collect(),
             other => places!(other),
         }
+    }
+
+    /// The kernel events of its places, and of what else it is about, to number them anew.
+    pub(crate) fn kernel_events_mut(&mut self) -> Vec<&mut EventId> {
+        let places: Vec<&mut Place> = match self {
+            Bug::LostUpdate { first, remote, second, read } => vec![first, remote, second, read],
+            other => other.places_mut(),
+        };
+        places.into_iter().filter_map(|place| place.kernel.as_mut()).collect()
     }
 
     /// What a schedule must reach to show it; `None` if no goal says that.

@@ -49,7 +49,7 @@ pub(crate) fn has_any(trace: &Trace, options: &Options) -> bool {
 /// Looks behind the branches of a trace with formulas.
 pub(crate) struct OtherSides<'s> {
     /// When to stop: this pass has a share of the time of its own.
-    pub(crate) stop: &'s Stop<'s>,
+    pub(crate) stop: &'s Stop,
     /// The groups that have a finding.
     pub(crate) known: FxHashSet<Key>,
 }
@@ -110,7 +110,7 @@ fn reach(trace: &Trace, symbols: &Symbols, options: &Options) -> usize {
 }
 
 /// What there is behind one branch.
-fn try_one(trace: &Trace, symbols: &Symbols, flip: &Flip, options: &Options, reach: usize, stop: &Stop<'_>) -> Tried {
+fn try_one(trace: &Trace, symbols: &Symbols, flip: &Flip, options: &Options, reach: usize, stop: &Stop) -> Tried {
     let whole = trace.len() <= reach;
     let (before, after) = if whole { (trace.len(), trace.len()) } else { (reach / 2, reach - reach / 2) };
     let end = flip.branch.index() + 1 + after;
@@ -131,7 +131,7 @@ fn try_one(trace: &Trace, symbols: &Symbols, flip: &Flip, options: &Options, rea
     let partial = stop.why();
     let (groups, _) = merge(&mut examination);
     let mut told = Prediction { partial, ..examination.prediction };
-    let mut found = findings(&facts, options.model, groups, &mut told.incomplete);
+    let mut found = findings(&facts, options.model, groups, &mut told.incomplete, &|| stop.why().is_some());
     // The other side's events are none of the input's.
     let is_input = |event: &u32| u64::from(*event) < trace.input_len();
     told.incomplete.iter_mut().filter_map(|entry| entry.events.as_mut()).for_each(|events| events.retain(is_input));

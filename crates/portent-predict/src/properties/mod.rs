@@ -63,7 +63,10 @@ pub fn check_properties(
     control: &Control<'_>,
 ) -> Prediction {
     let started = Instant::now();
-    let facts = Facts::new(trace);
+    let whole = Stop::new(control.interrupt, options.budget.and_then(|budget| started.checked_add(budget)));
+    let Some(facts) = Facts::until(trace, &|| whole.why().is_some()) else {
+        return Prediction::not_examined(&[BugKind::Property], whole.why().unwrap_or(Why::Budget));
+    };
     let mut prediction = Prediction::default();
     let mut counts = Counts { trace, model: options.model, most: options.count, without_reads: None };
     for (at, bound) in properties.iter().enumerate() {
@@ -86,7 +89,7 @@ pub fn check_properties(
         let mut found = findings(&facts, bound, options.model, broken, &mut prediction.errors);
         let mut told = tell(trace, bound, options.model, !found.is_empty(), explored, counts.of(bound), unknown);
         if options.values && found.is_empty() {
-            let effort = Effort { deadline: stop.deadline, ..Effort::default() };
+            let effort = Effort { deadline: stop.deadline, interrupt: stop.interrupt, ..Effort::default() };
             found = look_at_values(&facts, bound, effort, &mut told, &mut prediction.errors);
         }
         match told.verdict {

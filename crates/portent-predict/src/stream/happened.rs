@@ -2,7 +2,6 @@
 
 use crate::facts::Facts;
 use portent_order::{Goal, Model, Schedule};
-use portent_trace::EventId;
 
 /// The violations among these goals that happened, with the observed order up to their last event, checked.
 pub(super) fn observed(facts: &Facts<'_>, model: Model, mut goals: Vec<Goal>) -> Vec<(Goal, Schedule)> {
@@ -16,9 +15,7 @@ pub(super) fn observed(facts: &Facts<'_>, model: Model, mut goals: Vec<Goal>) ->
     let mut found = Vec::new();
     for (goal, verdict) in goals.into_iter().zip(verdicts) {
         let (Some(end), Ok(())) = (end(&goal), verdict) else { continue };
-        let (mut schedule, done) = facts.as_observed(end);
-        (done..end).for_each(|i| schedule.push(facts.trace.thread(EventId::new(i))));
-        found.push((goal, schedule));
+        found.push((goal, Schedule::as_observed(end)));
     }
     found
 }

@@ -28,7 +28,7 @@ mod thread_state;
 
 pub use crate::board::Candidate;
 pub use crate::prediction::{Figures, Streamed};
-pub(crate) use pass::{BestInstances, Streaming};
+pub(crate) use pass::{BestInstances, Streaming, best_of};
 
 use crate::bug::BugKind;
 use accesses::{Accesses, Around, Wanted};

@@ -5,10 +5,15 @@ use super::happened::observed;
 use super::instances::best_instances;
 use crate::board::{Board, Candidate, OpenGroup, State};
 use crate::examination::{Examination, Pass};
+use crate::facts::Facts;
 use crate::kinds;
 use crate::prediction::Streamed;
-use portent_order::Goal;
+use portent_order::{Goal, Model};
 use std::time::Instant;
+
+/// Events between which instances are as good as any: what a question costs grows much faster than its distance, and the first
+/// slices that questions are asked of are so long.
+const NEAR: usize = 256;
 
 /// Names every group of candidates that there can be at all.
 pub(crate) struct Streaming;
@@ -46,13 +51,25 @@ impl<'a, 't> Pass<'a, 't> for BestInstances {
     }
 }
 
+/// The best instance of each candidate in a model, where there is one; `None` if told to stop.
+pub(crate) fn best_of(
+    facts: &Facts<'_>,
+    model: Model,
+    candidates: &[Candidate],
+    near: usize,
+    stop: &dyn Fn() -> bool,
+) -> Option<Vec<Option<Goal>>> {
+    let best = best_instances(facts, model, candidates, near, stop)?;
+    Some(best.iter().map(|best| best.goal().cloned()).collect())
+}
+
 fn seek(examination: &mut Examination<'_, '_>) {
     let groups = &examination.board.groups;
     let is_wait = |g: usize| matches!(groups[g].candidate.goal, Goal::LostWakeup { .. });
     let open: Vec<usize> = (0..groups.len()).filter(|&g| !is_wait(g)).collect();
     let candidates: Vec<Candidate> = open.iter().map(|&g| groups[g].candidate.clone()).collect();
     let stop = || examination.stop.why().is_some();
-    let near = examination.options.window.max(2) / 2;
+    let near = NEAR.min(examination.options.window.max(2) / 2);
     let found = best_instances(examination.facts, examination.options.model, &candidates, near, &stop);
     let Some(found) = found else { return };
     for (g, best) in open.into_iter().zip(found) {

@@ -106,7 +106,7 @@ pub fn sweep(trace: &Trace, wanted: &Wanted<'_>) -> Sweep {
         closures += found.closures;
         ideals.extend(found.found);
     }
-    let mut witnesses = witness::Witnesses::new(trace, &history);
+    let witnesses = witness::Witnesses::new(trace, &history);
     let mut found = Vec::with_capacity(ideals.len());
     let mut steps = 0;
     for (goal, clock) in ideals {

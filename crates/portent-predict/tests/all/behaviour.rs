@@ -157,8 +157,8 @@ fn every_witness_passes_the_checker_on_a_larger_trace() {
 #[test]
 fn an_interruption_and_an_empty_budget_say_what_was_not_examined() {
     let trace = Trace::from_std("T1|w(x)|1\nT2|w(x)|2\nT3|r(x)|3\n").unwrap();
-    let stopped = AtomicBool::new(true);
-    let control = Control { interrupt: Some(&stopped), progress: None };
+    static STOPPED: AtomicBool = AtomicBool::new(true);
+    let control = Control { interrupt: Some(&STOPPED), progress: None };
     let found = predict(&trace, &only(BugKind::Race), &control);
     assert_eq!(found.partial, Some(Why::Interrupted));
     assert_eq!((found.incomplete[0].why, found.incomplete[0].count), (Why::Interrupted, 3));

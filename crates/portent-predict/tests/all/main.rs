@@ -17,4 +17,5 @@ mod relaxed;
 mod steps;
 mod stuck;
 mod sync_preserving;
+mod unshared;
 mod worked;

@@ -52,7 +52,7 @@ fn landing_has_3_runs_8_cuts_and_one_run_that_breaks_the_property() {
     );
     assert!(explanation.contains("permit = 0 (T2 at l.c:1)"), "{explanation}");
     let steps: Vec<(usize, u64)> =
-        finding.witness.as_ref().unwrap().steps.iter().map(|step| (step.thread.index(), step.events)).collect();
+        finding.witness.as_ref().unwrap().steps.then.iter().map(|step| (step.thread.index(), step.events)).collect();
     let [t2, t1] = [0, 1];
     assert_eq!(steps, [(t1, 2), (t2, 1), (t1, 1)]);
 }
@@ -119,8 +119,15 @@ fn a_property_about_what_a_read_sees_held_though_the_read_could_see_the_initial_
     assert!(found.errors.is_empty(), "{:?}", found.errors);
     let finding = &found.findings[0];
     assert_eq!((finding.places()[0].event, finding.evidence.name()), (Some(1), "predicted"));
-    let steps: Vec<(&str, u64)> =
-        finding.witness.as_ref().unwrap().steps.iter().map(|s| (trace.names().thread(s.thread), s.events)).collect();
+    let steps: Vec<(&str, u64)> = finding
+        .witness
+        .as_ref()
+        .unwrap()
+        .steps
+        .then
+        .iter()
+        .map(|s| (trace.names().thread(s.thread), s.events))
+        .collect();
     assert_eq!(steps, [("T2", 1)]);
     let explanation = &finding.bug.violated().unwrap().explanation;
     assert_eq!(

@@ -1,7 +1,7 @@
 //! The steps of a witness, told relative to the observed order: most witnesses begin with it, and what they add does not grow with
 //! the trace.
 
-use portent_predict::Step;
+use portent_predict::{Step, Steps};
 use portent_trace::{EventId, ThreadId, Trace};
 use serde::Serialize;
 
@@ -38,9 +38,10 @@ impl ObservedOrder {
     }
 
     /// Steps, as far as they are the observed order by their number only, if that is shorter.
-    pub(super) fn steps<'a>(&self, trace: &'a Trace, steps: &[Step]) -> Vec<StepJson<'a>> {
+    pub(super) fn steps<'a>(&self, trace: &'a Trace, told: &Steps) -> Vec<StepJson<'a>> {
         let name = |step: &Step| StepJson::Runs(trace.names().thread(step.thread), step.events);
-        let mut observed = 0usize;
+        let steps = &told.then;
+        let mut observed = told.as_observed as usize;
         for (at, step) in steps.iter().enumerate() {
             let rest = &self.0[observed.min(self.0.len())..];
             let events = usize::try_from(step.events).unwrap_or(usize::MAX);
@@ -50,7 +51,7 @@ impl ObservedOrder {
                 let left = Step { thread: step.thread, events: step.events - same as u64 };
                 // One part for all before this step: not worth it for one or none.
                 return match at {
-                    0 | 1 => steps.iter().map(name).collect(),
+                    0 | 1 if told.as_observed == 0 => steps.iter().map(name).collect(),
                     _ => std::iter::once(StepJson::AsObserved { as_observed: observed as u64 })
                         .chain(std::iter::once(name(&left)))
                         .chain(steps[at + 1..].iter().map(name))
@@ -59,7 +60,7 @@ impl ObservedOrder {
             }
         }
         match steps.len() {
-            0 | 1 => steps.iter().map(name).collect(),
+            0 | 1 if told.as_observed == 0 => steps.iter().map(name).collect(),
             _ => vec![StepJson::AsObserved { as_observed: observed as u64 }],
         }
     }
@@ -75,7 +76,7 @@ mod tests {
         let trace = Trace::from_std(RUN).unwrap();
         let steps: Vec<Step> =
             steps.iter().map(|&(thread, events)| Step { thread: ThreadId::new(thread as usize), events }).collect();
-        serde_json::to_string(&ObservedOrder::of(&trace).steps(&trace, &steps)).unwrap()
+        serde_json::to_string(&ObservedOrder::of(&trace).steps(&trace, &Steps::new(steps))).unwrap()
     }
 
     #[test]
@@ -96,7 +97,7 @@ mod tests {
             let mut steps: Vec<Step> =
                 (0..2 * rounds).map(|at| Step { thread: ThreadId::new(at as usize % 2), events: 1 }).collect();
             steps.push(Step { thread: ThreadId::new(1), events: 1 });
-            lengths.push(ObservedOrder::of(&trace).steps(&trace, &steps).len());
+            lengths.push(ObservedOrder::of(&trace).steps(&trace, &Steps::new(steps)).len());
         }
         assert_eq!(lengths, [2, 2]);
     }

@@ -145,9 +145,12 @@ fn steps(report: &Report, story: &Story, witness: &portent_predict::Witness) -> 
     let name = |step: &portent_predict::Step| {
         format!("{} {}", short(&line(names.thread(step.thread)), 28), count(step.events))
     };
-    let mut steps: Vec<String> = witness.steps.iter().rev().take(STEPS).rev().map(name).collect();
-    if witness.steps.len() > STEPS {
+    let (observed, then) = (witness.steps.as_observed, &witness.steps.then);
+    let mut steps: Vec<String> = then.iter().rev().take(STEPS).rev().map(name).collect();
+    if then.len() > STEPS {
         steps.insert(0, "…".into());
+    } else if observed > 0 {
+        steps.insert(0, format!("{} as in the run", counted(observed, "event")));
     }
     let shape = story.finding.bug.witness_type().map_or_else(String::new, |shape| format!(", {}", shape.name()));
     let list = if steps.is_empty() { String::new() } else { format!(": {}", steps.join(", ")) };

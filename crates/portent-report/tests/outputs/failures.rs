@@ -4,7 +4,8 @@ use crate::common::reports;
 use insta::assert_snapshot;
 use portent_order::Model;
 use portent_predict::{
-    Bug, BugKind, Deciding, Evidence, Failure, Finding, Flags, Harm, Place, Prediction, Role, StackFrame, Step, Witness,
+    Bug, BugKind, Deciding, Evidence, Failure, Finding, Flags, Harm, Place, Prediction, Role, StackFrame, Step, Steps,
+    Witness,
 };
 use portent_report::source::Sources;
 use portent_report::text::{Look, page};
@@ -138,7 +139,7 @@ pub(crate) fn finding(trace: &Trace, failure: Failure) -> Finding {
         flags: Flags::default(),
         witness: Some(Witness {
             schedule: Default::default(),
-            steps: steps.map(|(thread, events)| Step { thread: threads[thread], events }).into(),
+            steps: Steps::new(steps.map(|(thread, events)| Step { thread: threads[thread], events }).into()),
         }),
         other_branch: None,
     }

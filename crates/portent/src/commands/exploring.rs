@@ -16,7 +16,7 @@ use portent_native::record::not_covered;
 use portent_order::Model;
 use portent_predict::BugKind;
 use portent_report::{Explored, Extras, Report, Settings, json};
-use portent_trace::{Progress, TraceError};
+use portent_trace::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -80,7 +80,15 @@ pub(crate) fn explore(
     report: &mut Report,
 ) -> Result<(Exploration, Vec<String>), Failure> {
     let kinds = &options.search.kinds;
-    let mut screen = Screen { target, kinds, bar: None, ended_by: Vec::new(), warnings: Vec::new(), holes: Vec::new() };
+    let mut screen = Screen {
+        target,
+        kinds,
+        kept: BTreeSet::new(),
+        bar: None,
+        ended_by: Vec::new(),
+        warnings: Vec::new(),
+        holes: Vec::new(),
+    };
     let exploration = portent_explore::explore(program, options, &INTERRUPTED, &mut screen)?;
     let warnings = [screen.warnings, screen.holes].concat();
     keep_failures(&exploration, kinds, target)?;
@@ -114,9 +122,8 @@ fn save_findings<'a>(
             &Target { path, shown: Some(path), search: None, process: None, once: false },
         );
     }
-    let text = json::document(&report).map_err(|error| TraceError::whole(std::io::Error::from(error)))?;
     let path = reports::findings_beside(path);
-    std::fs::write(&path, text).map_err(|error| {
+    reports::save_file(&path, |out| json::write(&report, out)).map_err(|error| {
         Error::refused(format!("{}: {error}", path.display()), "findings are left beside the trace: see --output")
     })
 }
@@ -145,6 +152,8 @@ fn add(report: &mut Report, examined: Examined, target: &Target<'_>) {
 struct Screen<'a> {
     target: &'a Target<'a>,
     kinds: &'a [BugKind],
+    /// Recorded runs that are in their files already.
+    kept: BTreeSet<RunId>,
     bar: Option<Bar>,
     /// Signals by which somebody ended them.
     ended_by: Vec<i32>,
@@ -238,8 +247,15 @@ impl Observer for Screen<'_> {
 
     fn keep(&mut self, run: &Run, examined: &Examined) -> Result<(), Error> {
         let path = path_of(self.target.path, examined.run);
-        run.save(&path)?;
+        if !self.kept.contains(&examined.run) {
+            run.save(&path)?;
+        }
         save_findings(&path, self.kinds, [examined])
+    }
+
+    fn keep_run(&mut self, id: RunId, run: &Run) -> Result<(), Error> {
+        self.kept.insert(id);
+        run.save(&path_of(self.target.path, id))
     }
 
     fn keep_search(&mut self, search: &SavedSearch) -> Result<(), Error> {

@@ -5,6 +5,7 @@ use super::print;
 use crate::args::{EngineName, PredictArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::figures::count;
 use crate::interrupt::{self, INTERRUPTED};
 use crate::reports::{self, Filters};
 use crate::terminal::{self, Bar, Unit};
@@ -13,11 +14,20 @@ use portent_explore::{Properties, Request};
 use portent_predict::{BugKind, Control, Options, Prediction, PropertyOptions, Why, by_happens_before};
 use portent_report::{Extras, Report, Settings, text};
 use portent_trace::{Progress, Trace};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Predicts, prints and says by the exit status what came out.
 pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
+    interrupt::listen();
     let mut options = options(args)?;
+    let deadline = options.budget.and_then(|budget| Instant::now().checked_add(budget));
+    let left = || deadline.map(|end| end.saturating_duration_since(Instant::now()));
+    let why_to_stop = || match left() {
+        _ if INTERRUPTED.load(Ordering::Relaxed) => Some(Why::Interrupted),
+        left => left.filter(Duration::is_zero).map(|_| Why::Budget),
+    };
     let filters = Filters::read(&args.report)?;
     for path in [&args.dot, &args.svg].into_iter().flatten() {
         reports::writable(path)?;
@@ -25,24 +35,34 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
     let spec = args.search.spec.as_deref().map(Properties::read).transpose()?;
     let mut input = Input::open(&args.trace, false)?;
     let mut bar = Bar::new(format!("reading {}", input.name()), Unit::Bytes);
-    let trace = input
-        .named(|source| Trace::from_input_watched(source, args.search.functions(), |progress| bar.update(progress)))?;
+    let goes_on = |progress| {
+        bar.update(progress);
+        why_to_stop().is_none()
+    };
+    let (trace, complete) = input.named(|source| Trace::from_input_until(source, args.search.functions(), goes_on))?;
     drop(bar);
-    input.warn_if_truncated();
+    match complete {
+        true => input.warn_if_truncated(),
+        false => {
+            let read = count(trace.input_len());
+            terminal::message("warning", &format!("{}: only its first {read} events were read", input.name()));
+        }
+    }
     if args.search.window.is_none() {
         options.window = Options::window_for(&trace, options.model);
     }
     let properties = match &spec {
+        Some(_) if !complete => Vec::new(),
         None => Vec::new(),
         Some(spec) => spec.bind(&trace, &declarations(args))?,
     };
-    let request =
-        Request { options: &options, properties: &properties, width: args.search.width, budget: &|| options.budget };
+    let request = Request { options: &options, properties: &properties, width: args.search.width, budget: &left };
     let prediction = match args.engine {
+        _ if !complete => Prediction::not_examined(&options.kinds, why_to_stop().unwrap_or(Why::Budget)),
         EngineName::Hb => by_happens_before(&trace),
         EngineName::Order => watched(&trace, &request, input.name()),
     };
-    if spec.is_some() {
+    if spec.is_some() && complete {
         draw(args, &trace, &properties, PropertyOptions::of(options.model).model, &prediction)?;
     }
     for error in &prediction.errors {
@@ -122,7 +142,6 @@ fn options(args: &PredictArgs) -> Result<Options, Failure> {
 
 /// Predicts with a progress bar, until done or interrupted.
 fn watched(trace: &Trace, request: &Request<'_>, name: &str) -> Prediction {
-    interrupt::listen();
     let bar = Mutex::new(Bar::new(format!("predicting {name}"), Unit::Events));
     let progress = |done, total| {
         if let Ok(mut bar) = bar.lock() {

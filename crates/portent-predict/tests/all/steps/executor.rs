@@ -6,7 +6,7 @@
 use portent_order::Model;
 use portent_predict::{Bug, BugKind, Finding, Form, Role};
 use portent_testing::traces;
-use portent_trace::{InputEvent, InputOp, Names};
+use portent_trace::{InputEvent, InputOp, Names, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Allowed = Result<(), String>;
@@ -274,7 +274,7 @@ struct Execution<'i> {
 }
 
 /// Executes the steps of a finding's witness, and looks whether they lead where the finding says.
-pub(crate) fn execute(input: &Input, model: Model, finding: &Finding) -> Allowed {
+pub(crate) fn execute(trace: &Trace, input: &Input, model: Model, finding: &Finding) -> Allowed {
     let mut run = Execution {
         input,
         model,
@@ -289,7 +289,7 @@ pub(crate) fn execute(input: &Input, model: Model, finding: &Finding) -> Allowed
         tainted: vec![false; input.program.len()],
         tainted_variables: vec![false; input.initial.len()],
     };
-    for step in &finding.witness.as_ref().ok_or("there is no witness")?.steps {
+    for step in finding.witness.as_ref().ok_or("there is no witness")?.steps.in_full(trace) {
         for _ in 0..step.events {
             run.step(step.thread.index(), finding)?;
         }

@@ -43,10 +43,10 @@ impl Tally {
         // On the other side of a branch are events that the input does not have.
         for finding in findings.iter().filter(|f| f.witness.is_some() && !f.flags.needs_other_branch) {
             *self.witnesses.entry(finding.bug.form().name()).or_default() += 1;
-            if let Err(why) = execute(input, model, finding) {
+            if let Err(why) = execute(trace, input, model, finding) {
                 self.refused += 1;
                 let steps = &finding.witness.as_ref().unwrap().steps;
-                let steps: Vec<_> = steps.iter().map(|s| (trace.names().thread(s.thread), s.events)).collect();
+                let steps: Vec<_> = steps.in_full(trace).map(|s| (trace.names().thread(s.thread), s.events)).collect();
                 self.first.get_or_insert_with(|| {
                     let places: Vec<_> = finding.places().iter().map(|p| (p.role, p.event)).collect();
                     format!("{name} in {model}: {}\n{places:?}\n{steps:?}\n{why}\n{text}", finding.id)
@@ -101,8 +101,15 @@ fn steps(text: &str) -> String {
     let trace = Trace::from_std(text).unwrap();
     let prediction = predict(&trace, &Options::default(), &Control::default());
     let witness = prediction.findings[0].witness.as_ref().unwrap();
-    let words = witness.steps.iter().map(|step| format!("{} {}", trace.names().thread(step.thread), step.events));
-    words.collect::<Vec<_>>().join(", ")
+    let mut runs: Vec<(usize, u64)> = Vec::new();
+    for step in witness.steps.in_full(&trace) {
+        match runs.last_mut() {
+            Some((thread, events)) if *thread == step.thread.index() => *events += step.events,
+            _ => runs.push((step.thread.index(), step.events)),
+        }
+    }
+    let name = |thread: usize| trace.names().thread(portent_trace::ThreadId::new(thread)).to_owned();
+    runs.into_iter().map(|(thread, events)| format!("{} {events}", name(thread))).collect::<Vec<_>>().join(", ")
 }
 
 #[test]
