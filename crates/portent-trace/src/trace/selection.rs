@@ -177,7 +177,11 @@ mod tests {
         let dropped = whole.events().filter(|event| event.op.variable().is_some_and(private));
         assert!(dropped.into_iter().all(|event| selection.find(event.id).is_none()));
         let skipped: Vec<u32> = selection.skipped_inputs(&whole).map(|(input, _)| input).collect();
-        assert_eq!(skipped, [1, 4, 6, 7], "two private accesses, an inner acquire, and another access");
+        assert_eq!(
+            skipped,
+            [1, 4, 6, 7, 8],
+            "two private accesses, an inner acquire, another access, the inner release"
+        );
     }
 
     #[test]
