@@ -32,6 +32,10 @@ use std::ffi::OsString;
 /// Runs the command line `arguments`, the first of which is the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // A write beyond the limit for files is to fail, and to be told; it would end this process. What it starts is not affected: a handler
+    // does not outlive `exec`.
+    #[cfg(target_os = "linux")]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::new(false.into()));
     if let Some((language, arguments)) = commands::cc::arguments(&arguments) {
         return commands::cc::run(language, arguments).unwrap_or_else(|failure| failure.report());
     }

@@ -65,6 +65,9 @@ pub struct Recording {
     pub modules: Vec<LoadedModule>,
     /// Events in the recording: as many as in the trace.
     pub events: u64,
+    /// Why these are not all, in a sentence, if the recording is cut short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
 }
 
 /// A text that need not be UTF-8, as paths and arguments are.
@@ -188,6 +191,7 @@ impl Recording {
             answers: survey.threads.iter().map(|thread| thread.answers.iter().map(answer).collect()).collect(),
             modules: survey.modules.iter().map(LoadedModule::of).collect(),
             events: survey.events,
+            cut: survey.cut_in_words(),
         }
     }
 

@@ -164,7 +164,7 @@ impl Serving {
         let said = |error: &dyn std::fmt::Display| error.to_string();
         let directory = session::directory(invocation).map_err(|error| said(&error))?;
         let plan = Plan { serve: ORDERS as u64, ..Plan::default() };
-        std::fs::write(directory.path().join("plan"), plan.to_bytes()).map_err(|error| said(&error))?;
+        session::write_plan(&directory.path().join("plan"), &plan).map_err(|error| said(&error))?;
         let libraries = library::directory().map_err(|error| said(&error))?;
         let mut command = invocation.command(directory.path(), &libraries).map_err(|error| said(&error))?;
         let mut input = match &invocation.input {

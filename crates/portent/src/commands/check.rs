@@ -25,6 +25,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let filters = Filters::read(&args.report)?;
     if let Some(path) = &args.output {
         reports::writable(path)?;
+        reports::is_for_runs(path)?;
     }
     let started = Instant::now();
     let mut options = options(args)?;

@@ -7,7 +7,7 @@ use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::counted;
 use crate::terminal::{self, Bar, Unit};
-use crate::traces;
+use crate::{reports, traces};
 use portent_explore::{Pct, Plan, Policy};
 use portent_native::record::{Finished, NativeProgram, Recorded, run_of};
 use portent_native::run::examine::{self, Nature};
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let path = examine::find(program, &directory)?;
     let nature = examine::examine(&path)?;
     let output = output(args, &path)?;
+    reports::is_for_runs(&output)?;
     // A link that a check has made to its own run, which is to stay as it is.
     if output.is_symlink() {
         let _ = std::fs::remove_file(&output);
