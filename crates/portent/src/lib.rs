@@ -84,6 +84,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Replay(_) => {
             Err(Failure::usage("programs can be replayed on Linux only", "replay there; traces can be examined here"))
         }
+        #[cfg(target_os = "linux")]
+        Command::Recover(args) => commands::recover::run(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Recover(_) => {
+            Err(Failure::usage("programs can be recorded on Linux only", "there is nothing to recover here"))
+        }
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
         Command::Cc(args) => commands::cc::run(Language::C, &args.arguments),

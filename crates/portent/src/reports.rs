@@ -154,6 +154,11 @@ pub(crate) fn quoted(path: &Path) -> String {
     }
 }
 
+/// A command as a shell takes it.
+pub(crate) fn words(command: &[std::ffi::OsString]) -> String {
+    command.iter().map(|word| quoted(Path::new(word))).collect::<Vec<_>>().join(" ")
+}
+
 /// Refuses what is no file where a run is to be left, such as a pipe: it is read again.
 pub(crate) fn is_for_runs(path: &Path) -> Result<(), Failure> {
     match path.metadata() {

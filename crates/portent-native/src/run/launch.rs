@@ -10,7 +10,7 @@ use super::output::{Files, Streams};
 use super::server::{Copied, ForkServer};
 use super::session::{self, Session};
 use super::watch::Watch;
-use super::{descriptors, family, library};
+use super::{descriptors, family, library, owner};
 use crate::Error;
 use nix::sys::personality::{self, Persona};
 use nix::sys::signal::{self, Signal};
@@ -37,6 +37,10 @@ pub struct Invocation {
     pub directory: PathBuf,
     /// All of its environment, but for what a session adds.
     pub environment: Vec<(OsString, OsString)>,
+    /// Hardly anything of its environment is to be written into a trace.
+    pub bare: bool,
+    /// It goes on if this process is killed; otherwise it ends with it.
+    pub outlives: bool,
     /// What it reads as standard input; Portent's own if nothing is given.
     pub input: Option<PathBuf>,
     /// A command, such as a debugger, that gets program and arguments behind its own and starts it.
@@ -108,6 +112,8 @@ impl Invocation {
             arguments,
             directory,
             environment,
+            bare: false,
+            outlives: false,
             input: None,
             wrapper: Vec::new(),
             silent: false,
@@ -187,13 +193,19 @@ pub fn run(
 ) -> Result<Ended, Error> {
     let libraries = library::directory()?;
     let session = session::directory(invocation)?;
+    let in_session = |error| io(error, session.path());
+    // Of many runs none is worth much; the one that nothing is like yet is.
+    let is_first = plan.family.is_empty() && !invocation.drives;
+    owner::own(session.path(), is_first.then_some(invocation)).map_err(in_session)?;
     let log = session::begin(&session, plan, invocation.drives)?;
     if let Some(processes) = processes {
         let link = session.path().join("processes");
         std::os::unix::fs::symlink(processes, &link).map_err(|error| io(error, &link))?;
     }
     let mut command = invocation.command(session.path(), &libraries)?;
-    let in_session = |error| io(error, session.path());
+    if !invocation.outlives {
+        ends_with_us(&mut command);
+    }
     let mut files = match streams {
         Streams::Inherited => None,
         Streams::Kept { shown } => {
@@ -289,6 +301,20 @@ pub fn run_copy(
 pub fn drive(invocation: &Invocation, streams: Streams, limit: Option<Duration>) -> Result<Ended, Error> {
     let invocation = Invocation { drives: true, ..invocation.clone() };
     run(&invocation, &Plan::default(), streams, limit, invocation.processes.as_deref())
+}
+
+/// Makes the program end when this thread does, which waits for it: nobody would record it any more.
+fn ends_with_us(command: &mut Command) {
+    let us = nix::unistd::getpid();
+    #[allow(unsafe_code)]
+    // SAFETY: two system calls, which may be made between `fork` and `exec`.
+    unsafe {
+        command.pre_exec(move || {
+            nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+            // It may have been too late.
+            if nix::unistd::getppid() == us { Ok(()) } else { Err(ErrorKind::Interrupted.into()) }
+        });
+    }
 }
 
 /// Starts the program without address randomisation; whether the system refused that.

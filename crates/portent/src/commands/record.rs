@@ -1,6 +1,7 @@
 //! `portent record`: one run of a program, as a trace.
 
 use super::record_text::{self, Summary};
+use super::recover;
 use super::tree::Tree;
 use crate::args::{PolicyName, RecordArgs};
 use crate::exit::ExitCode;
@@ -43,9 +44,11 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
         );
         terminal::message("warning", &text);
     }
+    recover::tell();
     let tree = Tree::new()?;
     let mut program = NativeProgram::new(Invocation::here(path, args.program.clone())?, nature);
     program.spurious = args.spurious_wakeups;
+    (program.invocation.bare, program.invocation.outlives) = (args.no_environment, args.outlive);
     program.invocation.processes = Some(tree.path().to_owned());
     let finished = program.start(&Plan { policy: policy(args), seed: args.seed, ..Plan::default() })?;
     let started = Instant::now();

@@ -144,3 +144,84 @@ fn outputs_that_take_nothing_are_told_in_a_line_and_nothing_waits_for_them() {
         assert!(finished.exited_with(status) && finished.stderr.contains(said), "{text}: {}", finished.describe());
     }
 }
+
+#[test]
+fn a_trace_that_was_not_recorded_here_runs_nothing_unless_told_to() {
+    if left_out("traces of others") {
+        return;
+    }
+    let (program, scratch) = (special("signalled"), Scratch::new());
+    let ran = "LD_NOTE=1 MY_TOKEN=hunter2 $0 record -o a.portent -- $1 && $0 replay a.portent";
+    let ours = script(&scratch, ran, &[&program]);
+    assert!(
+        ours.exited_with(0) && ours.stderr.contains("recorded by this user on this machine"),
+        "{}",
+        ours.describe()
+    );
+    assert!(ours.stderr.contains("LD_NOTE=1"), "{}", ours.describe());
+    // A secret is not in the file; the formats are compressed, so it is looked for in what comes out of it.
+    assert!(
+        !ours.told().contains("hunter2") && ours.stderr.contains("not set here as they were: MY_TOKEN"),
+        "{}",
+        ours.describe()
+    );
+    let elsewhere = "export PORTENT_STATE=$PWD/state;";
+    for (text, status, said) in [
+        ("$0 replay a.portent", 2, "it is not known who recorded it"),
+        ("$0 replay a.portent --debugger gdb", 2, "it is not known who recorded it"),
+        ("$0 replay a.portent --trust", 0, "because of --trust"),
+        ("$0 replay a.portent -- $1", 0, "is run here, in this environment"),
+    ] {
+        let finished = script(&scratch, &format!("{elsewhere} {text}"), &[&program]);
+        assert!(finished.exited_with(status) && finished.stderr.contains(said), "{text}: {}", finished.describe());
+    }
+    // Who has no place for a key is not trusted, either, not even by himself.
+    let text = "mkdir open; chmod 777 open; export PORTENT_STATE=$PWD/open; $0 record -o b.portent -- $1 && $0 replay b.portent";
+    let finished = script(&scratch, text, &[&program]);
+    assert!(finished.exited_with(2) && finished.stderr.contains("it is not known who"), "{}", finished.describe());
+}
+
+#[test]
+fn a_cache_that_somebody_else_prepared_is_refused() {
+    if left_out("foreign caches") {
+        return;
+    }
+    let (program, scratch) = (special("signalled"), Scratch::new());
+    let text = "mkdir cache; chmod 777 cache; export PORTENT_CACHE=$PWD/cache; exec $0 record -o a.portent -- $1";
+    let finished = script(&scratch, text, &[&program]);
+    assert!(
+        finished.exited_with(2) && finished.stderr.contains("only this user can write to"),
+        "{}",
+        finished.describe()
+    );
+}
+
+#[test]
+fn what_a_killed_recorder_leaves_is_private_ends_and_is_recovered() {
+    if left_out("killed recorders") {
+        return;
+    }
+    let (program, scratch) = (special("endless"), Scratch::new());
+    let text = "mkdir tmp; export TMPDIR=$PWD/tmp; $0 record -o a.portent -- $1 >out & recorder=$!; \
+        until test -s out; do sleep 0.01; done; sleep 0.05; stat -c '%a %n' tmp/portent-*/ tmp/portent-*/log; \
+        kill -9 $recorder; wait; sleep 0.2; grep -qs '^State:.*[RSDtT] ' /proc/$(head -1 out)/status && echo orphan; \
+        $0 recover --list; $0 record -o b.portent -- $2; $0 recover && $0 validate endless.recovered-1.portent; ls -A tmp";
+    let finished = script(&scratch, text, &[&program, &special("signalled")]);
+    let told = finished.told();
+    assert!(finished.exited_with(0), "{}", finished.describe());
+    assert!(
+        told.contains("well formed") && told.contains("1 recording of a portent that was ended"),
+        "{}",
+        finished.describe()
+    );
+    assert!(!told.contains("orphan"), "{}", finished.describe());
+    for line in told.lines().filter(|line| line.ends_with("tmp/") || line.contains(" tmp/portent-")) {
+        assert!(line.starts_with("700 ") || line.starts_with("600 "), "{line}");
+    }
+    // Nothing is left: neither the session nor the directory for other processes.
+    assert!(
+        finished.out().trim_end().lines().last().unwrap_or_default().contains("well formed"),
+        "{}",
+        finished.describe()
+    );
+}
