@@ -49,6 +49,10 @@ pub struct Outcome {
     /// Whether handlers of signals ran. A run that is like this one gets its signals where this one got them, which is only right
     /// where it follows a schedule that was predicted from this one.
     pub signals: bool,
+    /// Whether the front end itself was asked to end while it ran, and passed that on; or whether nobody knows who ended it.
+    pub asked_to_end: bool,
+    /// Where its recording is cut short, although the program went on: after so many events. Nothing is known of what came then.
+    pub cut: Option<u64>,
 }
 
 /// A thread that waits in a loop that only looks at things, until one of them changes.
@@ -257,7 +261,7 @@ pub enum WhyNotFollowed {
     },
 }
 
-/// Signals by which people and systems end programs: hang-up, interrupt, quit, terminate.
+/// Signals by which people end programs: hang-up, interrupt, quit, terminate.
 const ASKED_TO_END: [i32; 4] = [1, 2, 3, 15];
 
 impl Outcome {
@@ -284,13 +288,15 @@ impl Outcome {
             warnings: Vec::new(),
             spurious: false,
             signals: false,
+            asked_to_end: false,
+            cut: None,
         }
     }
 
-    /// The signal by which somebody else ended it, if so.
+    /// The signal by which the user ended it, if so. Whatever else ends a program by a signal is a failure.
     pub fn interrupted_by(&self) -> Option<i32> {
         match self.end {
-            End::Signal(signal) if ASKED_TO_END.contains(&signal) => Some(signal),
+            End::Signal(signal) if self.asked_to_end && ASKED_TO_END.contains(&signal) => Some(signal),
             _ => None,
         }
     }

@@ -36,6 +36,9 @@ struct Document<'a, F, I> {
     processes: Vec<ProcessJson<'a>>,
     /// Why the search stopped before its end; `null` if it did not.
     partial: Option<&'static str>,
+    /// Runs whose recording is cut short, where there are any.
+    #[serde(skip_serializing_if = "is_none")]
+    cut_short: u64,
     /// For each read location, where its values may come from.
     reads_from: Vec<MayReadJson<'a>>,
     /// What came of each property.
@@ -51,6 +54,10 @@ struct Document<'a, F, I> {
 
 fn is_empty(ids: &&[String]) -> bool {
     ids.is_empty()
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 #[derive(Serialize)]
@@ -300,6 +307,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         scope: &report.scope,
         processes: report.processes.iter().enumerate().map(|(at, one)| process(report, at, one)).collect(),
         partial: report.partial.map(|why| why.name()),
+        cut_short: report.cut_short,
         reads_from: report.reads_from.iter().map(may_read).collect(),
         properties: report.properties.iter().map(property).collect(),
         suppressed: &report.withheld.suppressed,

@@ -326,6 +326,8 @@ pub struct Report {
     pub incomplete: Vec<(Model, Incomplete)>,
     /// Why the search stopped before its end, if it did.
     pub partial: Option<Why>,
+    /// Runs whose recording is cut short, so that nothing is known of what the program did then.
+    pub cut_short: u64,
     /// What came of each property, in order.
     pub properties: Vec<PropertyTold>,
     /// Where the values of reads may come from.

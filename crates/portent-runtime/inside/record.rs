@@ -169,7 +169,9 @@ fn grow() {
                 LOG.on = false;
                 (*header()).full = 1;
                 if LOG.memory == 0 {
-                    sys::say(&["portent: no room left for the recording: the rest of the run is not recorded\n"]);
+                    sys::say(&[
+                        "portent: no room left for the recording (a full disk, or `ulimit -f`): the rest of the run is not recorded\n",
+                    ]);
                 }
                 return;
             }
@@ -186,6 +188,13 @@ unsafe fn room(step: usize) -> bool {
     unsafe {
         if LOG.memory > 0 {
             return LOG.allocated + step <= LOG.memory;
+        }
+        // Going beyond the limit for files would end the program, and not only fail.
+        const FILE_SIZE: usize = 1;
+        let mut limits = [u64::MAX; 2];
+        sys::call(sys::SYS_PRLIMIT, 0, FILE_SIZE, 0, limits.as_mut_ptr() as usize, 0, 0);
+        if (LOG.allocated + step) as u64 > limits[0] {
+            return false;
         }
         sys::call(sys::SYS_FALLOCATE, LOG.fd as usize, 0, LOG.allocated, step, 0, 0) == 0
     }

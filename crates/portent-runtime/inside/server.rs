@@ -70,6 +70,8 @@ pub unsafe fn serve(orders: isize) -> Order {
                 unsafe {
                     sys::call3(sys::SYS_SET_ROBUST_LIST, thread.robust[0], thread.robust[1], 0);
                     sys::call3(sys::SYS_CLOSE, orders as usize, 0, 0);
+                    // A run that nobody waits for ends, as one that was started does.
+                    sys::call3(sys::SYS_PRCTL, SET_PARENT_DEATH_SIGNAL, KILL, 0);
                 }
                 let order = given.take_over();
                 sys::set_signal_mask(mask);
@@ -87,6 +89,9 @@ fn say(orders: isize, words: &[u64]) {
     // SAFETY: numbers are readable as bytes. Who does not listen is gone, which the next order says.
     unsafe { sys::call3(sys::SYS_WRITE, orders as usize, words.as_ptr() as usize, size_of_val(words)) };
 }
+
+const SET_PARENT_DEATH_SIGNAL: usize = 1;
+const KILL: usize = 9;
 
 fn end() -> ! {
     loop {

@@ -44,6 +44,7 @@ pub const SYS_WAITID: i64 = 247;
 pub const SYS_SET_ROBUST_LIST: i64 = 273;
 pub const SYS_GET_ROBUST_LIST: i64 = 274;
 pub const SYS_FALLOCATE: i64 = 285;
+pub const SYS_PRLIMIT: i64 = 302;
 pub const SYS_GETCPU: i64 = 309;
 pub const SYS_GETRANDOM: i64 = 318;
 pub const SYS_MEMBARRIER: i64 = 324;

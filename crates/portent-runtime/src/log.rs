@@ -645,9 +645,8 @@ impl ReaderTables {
     }
 }
 
-/// Reads the records of a recording.
-pub struct LogReader<'a> {
-    bytes: &'a [u8],
+/// Reads the records of a recording, piece by piece: whoever calls it holds what comes next.
+pub struct LogReader {
     at: usize,
     tables: Box<Tables>,
     /// Slots of the tables that were touched, as far as they are counted.
@@ -658,15 +657,11 @@ pub struct LogReader<'a> {
     thread: usize,
 }
 
-impl<'a> LogReader<'a> {
-    /// Reads records from `bytes`, which begin at [`RECORDS_AT`] of the file.
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Self::reusing(bytes, ReaderTables::new())
-    }
-    /// The same, with the tables of an earlier reader.
-    pub fn reusing(bytes: &'a [u8], tables: ReaderTables) -> Self {
+impl LogReader {
+    /// Begins at the first record, with the tables of an earlier reader.
+    pub fn new(tables: ReaderTables) -> Self {
         let ReaderTables { tables, sites: touched_sites, values: touched_values } = tables.cleared();
-        Self { bytes, at: 0, tables, touched_sites, touched_values, trails: vec![Trail::default()], thread: 0 }
+        Self { at: 0, tables, touched_sites, touched_values, trails: vec![Trail::default()], thread: 0 }
     }
     /// Its tables, for another one.
     pub fn into_tables(self) -> ReaderTables {
@@ -681,36 +676,32 @@ impl<'a> LogReader<'a> {
         self.thread
     }
 
-    /// The next record; `None` where the recording ends.
+    /// The next record, with which `bytes` begin; `None` where the recording ends. All of the record must be there.
     #[inline]
-    pub fn next_record(&mut self) -> Result<Option<Record<'a>>, Damaged> {
-        let start = self.at;
-        let header = match self.bytes.get(start..start + 2) {
-            Some(bytes) => u16::from_le_bytes([bytes[0], bytes[1]]),
-            None => 0,
+    pub fn next_record<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<Record<'a>>, Damaged> {
+        let Some((header, mut rest)) =
+            bytes.split_first_chunk().map(|(header, rest)| (u16::from_le_bytes(*header), rest))
+        else {
+            return Ok(None);
         };
         if header == 0 {
             return Ok(None);
         }
-        self.at += 2;
-        let record = if header & OP_MASK >= note::FIRST { self.note(header) } else { self.event(header) };
-        record.map(Some).map_err(|what| {
-            self.at = start;
-            Damaged { offset: start, what }
-        })
+        let record =
+            if header & OP_MASK >= note::FIRST { self.note(header, &mut rest) } else { self.event(header, &mut rest) };
+        match record {
+            Ok(record) => {
+                self.at += bytes.len() - rest.len();
+                Ok(Some(record))
+            }
+            Err(what) => Err(Damaged { offset: self.at, what }),
+        }
     }
 
-    #[inline]
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
-        let bytes = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<N>());
-        self.at += N;
-        bytes.copied().ok_or("a record goes beyond the end")
-    }
-
-    fn note(&mut self, header: u16) -> Result<Record<'a>, &'static str> {
-        let length = u32::from_le_bytes(self.take()?) as usize;
-        let payload = self.bytes.get(self.at..self.at + length).ok_or("a note goes beyond the end")?;
-        self.at += length;
+    fn note<'a>(&mut self, header: u16, rest: &mut &'a [u8]) -> Result<Record<'a>, &'static str> {
+        let length = u32::from_le_bytes(take(rest)?) as usize;
+        let (payload, after) = rest.split_at_checked(length).ok_or("a note goes beyond the end")?;
+        *rest = after;
         if header == note::SWITCH {
             let thread = payload.try_into().map(u32::from_le_bytes).map_err(|_| "a switch names no thread")? as usize;
             if thread >= MAX_THREADS {
@@ -725,15 +716,15 @@ impl<'a> LogReader<'a> {
     }
 
     #[inline]
-    fn event(&mut self, header: u16) -> Result<Record<'a>, &'static str> {
+    fn event(&mut self, header: u16, rest: &mut &[u8]) -> Result<Record<'static>, &'static str> {
         let op = header & OP_MASK;
         let before = &mut self.tables.sites[self.trails[self.thread].site as usize];
         let slot = if header & SITE_FORETOLD != 0 {
             before.next
         } else {
-            let slot = u16::from_le_bytes(self.take()?);
+            let slot = u16::from_le_bytes(take(rest)?);
             let slot = if slot == NEW_SITE {
-                let pc = u64::from_le_bytes(self.take()?);
+                let pc = u64::from_le_bytes(take(rest)?);
                 let slot = site_slot(pc);
                 let site = &mut self.tables.sites[slot as usize];
                 *site = Site { pc, next: site.next, ..Site::default() };
@@ -757,9 +748,9 @@ impl<'a> LogReader<'a> {
             let mode = header >> ADDRESS_SHIFT & 3;
             let delta = match mode {
                 0 => site.stride,
-                1 => self.take::<1>()?[0] as i8 as u64,
-                2 => u32::from_le_bytes(self.take()?) as i32 as u64,
-                _ => u64::from_le_bytes(self.take()?).wrapping_sub(site.last),
+                1 => take::<1>(rest)?[0] as i8 as u64,
+                2 => u32::from_le_bytes(take(rest)?) as i32 as u64,
+                _ => u64::from_le_bytes(take(rest)?).wrapping_sub(site.last),
             };
             address = site.last.wrapping_add(delta);
             (site.last, site.stride) = (address, delta);
@@ -769,20 +760,20 @@ impl<'a> LogReader<'a> {
         let mut size = match code {
             0 => 0,
             1..=5 => 1 << (code - 1),
-            6 => u32::from_le_bytes(self.take()?),
+            6 => u32::from_le_bytes(take(rest)?),
             _ => return Err("an event has an impossible size"),
         };
         let mut value = None;
         if op == op::CALL && (1..=4).contains(&code) {
-            value = Some(self.call_frame(slot, code, header & VALUE_FORETOLD != 0)?.value());
+            value = Some(self.call_frame(slot, code, header & VALUE_FORETOLD != 0, rest)?.value());
         } else if (1..=4).contains(&code) {
             let foretold = header & VALUE_FORETOLD != 0;
             let explicit = match code {
                 _ if foretold => 0,
-                1 => u64::from(self.take::<1>()?[0]),
-                2 => u64::from(u16::from_le_bytes(self.take()?)),
-                3 => u64::from(u32::from_le_bytes(self.take()?)),
-                _ => u64::from_le_bytes(self.take()?),
+                1 => u64::from(take::<1>(rest)?[0]),
+                2 => u64::from(u16::from_le_bytes(take(rest)?)),
+                3 => u64::from(u32::from_le_bytes(take(rest)?)),
+                _ => u64::from_le_bytes(take(rest)?),
             };
             let slot = value_slot(address);
             let seen = &mut self.tables.values[slot];
@@ -802,12 +793,18 @@ impl<'a> LogReader<'a> {
 
     /// The value of a call at a site.
     #[inline]
-    fn call_frame(&mut self, slot: u16, code: u16, foretold: bool) -> Result<CallFrame, &'static str> {
+    fn call_frame(
+        &mut self,
+        slot: u16,
+        code: u16,
+        foretold: bool,
+        rest: &mut &[u8],
+    ) -> Result<CallFrame, &'static str> {
         let mut explicit = None;
         if !foretold {
             explicit = Some(match code {
-                2 => i64::from(i16::from_le_bytes(self.take()?)) as u64,
-                4 => u64::from_le_bytes(self.take()?),
+                2 => i64::from(i16::from_le_bytes(take(rest)?)) as u64,
+                4 => u64::from_le_bytes(take(rest)?),
                 _ => return Err("a call has an impossible size"),
             });
         }
@@ -826,6 +823,25 @@ impl<'a> LogReader<'a> {
     }
 }
 
+#[inline]
+fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], &'static str> {
+    let (bytes, after) = rest.split_first_chunk().ok_or("a record goes beyond the end")?;
+    *rest = after;
+    Ok(*bytes)
+}
+
+/// How many bytes the record takes that begins here, as far as that is seen at once: a note says it, and no event is longer than
+/// [`MAX_EVENT`].
+#[inline]
+pub fn room(bytes: &[u8]) -> usize {
+    match bytes {
+        [low, high, a, b, c, d, ..] if u16::from_le_bytes([*low, *high]) & OP_MASK >= note::FIRST => {
+            (u32::from_le_bytes([*a, *b, *c, *d]) as usize).saturating_add(6)
+        }
+        _ => MAX_EVENT,
+    }
+}
+
 /// A record, as far as a [`LogScanner`] looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scanned<'a> {
@@ -836,17 +852,13 @@ pub enum Scanned<'a> {
 }
 
 /// Goes from record to record without working out what is in events: several times as fast as a [`LogReader`].
-pub struct LogScanner<'a> {
-    bytes: &'a [u8],
+#[derive(Default)]
+pub struct LogScanner {
     at: usize,
     thread: usize,
 }
 
-impl<'a> LogScanner<'a> {
-    /// Goes over `bytes`, which begin at [`RECORDS_AT`] of the file.
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, thread: 0 }
-    }
+impl LogScanner {
     /// Bytes passed so far.
     pub fn offset(&self) -> usize {
         self.at
@@ -856,11 +868,10 @@ impl<'a> LogScanner<'a> {
         self.thread
     }
 
-    /// The next record; `None` where the recording ends.
+    /// The next record, with which `rest` begins; `None` where the recording ends. All of the record must be there.
     #[inline]
-    pub fn next_record(&mut self) -> Result<Option<Scanned<'a>>, Damaged> {
+    pub fn next_record<'a>(&mut self, rest: &'a [u8]) -> Result<Option<Scanned<'a>>, Damaged> {
         let start = self.at;
-        let rest = &self.bytes[start..];
         let header = match rest {
             [low, high, ..] => u16::from_le_bytes([*low, *high]),
             _ => 0,
@@ -873,7 +884,8 @@ impl<'a> LogScanner<'a> {
         if op >= note::FIRST {
             let length = rest.get(2..6).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
             let length = length.ok_or(damaged("a record goes beyond the end"))? as usize;
-            let payload = rest.get(6..6 + length).ok_or(damaged("a note goes beyond the end"))?;
+            let payload =
+                rest.get(6..).and_then(|rest| rest.get(..length)).ok_or(damaged("a note goes beyond the end"))?;
             if header == note::SWITCH {
                 let thread =
                     payload.try_into().map(u32::from_le_bytes).map_err(|_| damaged("a switch names no thread"))?;
@@ -935,9 +947,9 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Vec<(u32, LogEvent)> {
-        let mut reader = LogReader::new(bytes);
+        let mut reader = LogReader::new(ReaderTables::new());
         let mut events = Vec::new();
-        while let Some(record) = reader.next_record().unwrap() {
+        while let Some(record) = reader.next_record(&bytes[reader.offset()..]).unwrap() {
             if let Record::Event(event) = record {
                 events.push((reader.thread() as u32, event));
             }
@@ -1001,9 +1013,9 @@ mod tests {
         let events = mixture()[..300].to_vec();
         let bytes = written(&events);
         for cut in 0..bytes.len() {
-            let mut reader = LogReader::new(&bytes[..cut]);
+            let mut reader = LogReader::new(ReaderTables::new());
             let mut read = 0;
-            while let Ok(Some(record)) = reader.next_record() {
+            while let Ok(Some(record)) = reader.next_record(&bytes[reader.offset()..cut]) {
                 if let Record::Event(event) = record {
                     assert_eq!(event, events[read].1);
                     read += 1;
@@ -1016,10 +1028,10 @@ mod tests {
     fn scanning_goes_from_record_to_record_as_reading_does() {
         let bytes = written(&mixture());
         for cut in [bytes.len(), bytes.len() - 3, 1234, 1235, 1236] {
-            let (mut reader, mut scanner) = (LogReader::new(&bytes[..cut]), LogScanner::new(&bytes[..cut]));
+            let (mut reader, mut scanner) = (LogReader::new(ReaderTables::new()), LogScanner::default());
             loop {
-                let read = reader.next_record();
-                let scanned = match scanner.next_record() {
+                let read = reader.next_record(&bytes[reader.offset()..cut]);
+                let scanned = match scanner.next_record(&bytes[scanner.offset()..cut]) {
                     Ok(Some(Scanned::Note(kind, payload))) => Ok(Some(Record::Note(kind, payload))),
                     Ok(Some(Scanned::Event(op))) => match read {
                         Ok(Some(Record::Event(event))) if event.op == op => read,
@@ -1044,10 +1056,10 @@ mod tests {
             for bit in 0..8 {
                 let mut bytes = bytes.clone();
                 bytes[at] ^= 1 << bit;
-                let mut reader = LogReader::new(&bytes);
-                while let Ok(Some(_)) = reader.next_record() {}
-                let mut scanner = LogScanner::new(&bytes);
-                while let Ok(Some(_)) = scanner.next_record() {}
+                let mut reader = LogReader::new(ReaderTables::new());
+                while let Ok(Some(_)) = reader.next_record(&bytes[reader.offset()..]) {}
+                let mut scanner = LogScanner::default();
+                while let Ok(Some(_)) = scanner.next_record(&bytes[scanner.offset()..]) {}
             }
         }
     }

@@ -30,7 +30,10 @@ impl Portent {
     /// The command without arguments: no colours, as wide as it likes, and with a cache that tests share.
     pub fn command(&self) -> Command {
         let mut command = Command::new(self.program);
-        command.env("NO_COLOR", "1").env("PORTENT_CACHE", self.cache());
+        command
+            .env("NO_COLOR", "1")
+            .env("PORTENT_CACHE", self.cache())
+            .env("PORTENT_STATE", self.cache().join("state"));
         command.env_remove("COLUMNS").env_remove("PORTENT_CC").env_remove("PORTENT_CXX");
         command
     }

@@ -162,6 +162,14 @@ pub(crate) enum Command {
          portent replay run.portent --finding race-7c1f0a --debugger gdb"))]
     Replay(ReplayArgs),
 
+    /// Make traces of recordings whose recorder was killed.
+    ///
+    /// A recording is made in a directory of its own, in the one for temporary files; only when the program has ended, a trace is
+    /// written. Should portent itself be killed before that, the program ends with it (`record --outlive` lets it go on), and
+    /// what was recorded by then stays there. The next command says so, and this one writes it to PROGRAM.recovered-N.portent.
+    #[command(after_long_help = examples_and_statuses("  portent recover --list\n  portent recover"))]
+    Recover(RecoverArgs),
+
     /// Check that traces are well formed.
     ///
     /// Prints one line for each trace, or the first thing that is wrong with it: which input, where, what was expected. A
@@ -444,9 +452,26 @@ pub(crate) struct RecordArgs {
     /// With --sched: waits on conditions may also end without a notify, by chance.
     #[arg(long, requires = "sched")]
     pub(crate) spurious_wakeups: bool,
+    /// Let the program go on if portent itself is killed; otherwise it ends with it.
+    #[arg(long)]
+    pub(crate) outlive: bool,
+    /// Write hardly anything of the environment into the trace: no more than loader, C library and OpenMP look at. Secrets (by their
+    /// names) are never written.
+    #[arg(long)]
+    pub(crate) no_environment: bool,
     /// The program and its arguments.
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// Only list what there is.
+    #[arg(long, conflicts_with = "discard")]
+    pub(crate) list: bool,
+    /// Remove it instead of making traces.
+    #[arg(long)]
+    pub(crate) discard: bool,
 }
 
 #[derive(Debug, Args)]
@@ -472,6 +497,10 @@ pub(crate) struct ReplayArgs {
     /// Stop a run that takes longer than this: it hangs.
     #[arg(long, value_name = "SECONDS", default_value_t = defaults::TIMEOUT, value_parser = seconds)]
     pub(crate) timeout: f64,
+    /// Run what the trace says although it is not known who recorded it. Without this, only traces that this user recorded on this
+    /// machine are replayed by themselves; others need the program on the command line.
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// A program and arguments to use instead of the recorded ones.
     #[arg(value_name = "PROGRAM", last = true)]
     pub(crate) program: Vec<OsString>,

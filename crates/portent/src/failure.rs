@@ -63,7 +63,7 @@ impl Failure {
     }
 
     /// Whether the reader of our output went away, as `head` does: that is no error.
-    fn is_broken_pipe(&self) -> bool {
+    pub(crate) fn is_broken_pipe(&self) -> bool {
         let error = match self {
             Failure::Output(error) => error,
             Failure::Trace(TraceError { problem: Problem::Io(error), .. }) => error,
@@ -76,7 +76,7 @@ impl Failure {
         match self {
             Failure::Trace(error) => Some(error.help().unwrap_or_else(|| advice(&error.problem)).to_owned()),
             Failure::Usage { help, .. } | Failure::NotStarted { help, .. } => Some(help.clone()),
-            Failure::Output(_) => None,
+            Failure::Output(error) => Some(advice_on(error).unwrap_or("can it be written to?").to_owned()),
             Failure::Truncated { .. } => {
                 Some("what is there is intact: `portent convert IN OUT` keeps it, `portent stats` describes it".into())
             }
@@ -102,12 +102,7 @@ impl Failure {
 /// What to do on the command line about problems that speak for themselves.
 fn advice(problem: &Problem) -> &'static str {
     match problem {
-        Problem::Io(error) if error.kind() == ErrorKind::NotFound => {
-            "is the path right? `-` stands for standard input and output"
-        }
-        Problem::Io(error) if error.kind() == ErrorKind::PermissionDenied => {
-            "you do not have permission to read or write there"
-        }
+        Problem::Io(error) if advice_on(error).is_some() => advice_on(error).unwrap_or_default(),
         Problem::Directory => "name a file in it; `portent validate` takes several",
         Problem::Empty => "`portent gen` makes a trace to try things on",
         Problem::UnknownFormat(_) => {
@@ -119,4 +114,18 @@ fn advice(problem: &Problem) -> &'static str {
         Problem::BadValue { .. } => "the fourth field is the value that was read or written: leave it out if unknown",
         _ => "`portent COMMAND --help` says what the command takes",
     }
+}
+
+/// The same about what the system refuses.
+fn advice_on(error: &std::io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        ErrorKind::NotFound => "is the path right? `-` stands for standard input and output",
+        ErrorKind::PermissionDenied => "you do not have permission to read or write there",
+        ErrorKind::StorageFull => "the disk is full: make room there, or name a place on another one",
+        ErrorKind::FileTooLarge => "a limit for the size of files is reached: see `ulimit -f`",
+        ErrorKind::QuotaExceeded => "your quota is used up: make room, or name a place on another disk",
+        ErrorKind::ReadOnlyFilesystem => "nothing can be written there: name a place on another file system",
+        ErrorKind::NotConnected => "a pipe needs somebody who reads it",
+        _ => return None,
+    })
 }

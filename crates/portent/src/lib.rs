@@ -32,6 +32,10 @@ use std::ffi::OsString;
 /// Runs the command line `arguments`, the first of which is the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // A write beyond the limit for files is to fail, and to be told; it would end this process. What it starts is not affected: a handler
+    // does not outlive `exec`.
+    #[cfg(target_os = "linux")]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::new(false.into()));
     if let Some((language, arguments)) = commands::cc::arguments(&arguments) {
         return commands::cc::run(language, arguments).unwrap_or_else(|failure| failure.report());
     }
@@ -79,6 +83,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         #[cfg(not(target_os = "linux"))]
         Command::Replay(_) => {
             Err(Failure::usage("programs can be replayed on Linux only", "replay there; traces can be examined here"))
+        }
+        #[cfg(target_os = "linux")]
+        Command::Recover(args) => commands::recover::run(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Recover(_) => {
+            Err(Failure::usage("programs can be recorded on Linux only", "there is nothing to recover here"))
         }
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),

@@ -10,6 +10,7 @@ use portent_report::source::Sources;
 use portent_report::suppress::Suppressions;
 use portent_report::{Report, Settings, html, json, junit, sarif, text};
 use portent_trace::TraceError;
+use portent_trace::format::open_without_waiting;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -98,13 +99,20 @@ impl ReportArgs {
     /// Writes everything that was asked for; the text unless another report takes its place.
     pub(crate) fn write(&self, report: &Report) -> Result<(), Failure> {
         if !self.takes_standard_output() {
-            print_as_it_is(&text::page(report, &terminal::look()))?;
+            read_or_not(print_as_it_is(&text::page(report, &terminal::look())).map_err(Failure::from))?;
         }
-        save(self.json.as_deref(), |out| json::write(report, out))?;
-        save(self.sarif.as_deref(), |out| sarif::write(report, out))?;
-        save(self.junit.as_deref(), |out| out.write_all(junit::document(report).as_bytes()))?;
-        save(self.html.as_deref(), |out| html::write(report, out))
+        // One that cannot be written keeps none of the others from it.
+        let json = save(self.json.as_deref(), |out| json::write(report, out));
+        let sarif = save(self.sarif.as_deref(), |out| sarif::write(report, out));
+        let junit = save(self.junit.as_deref(), |out| out.write_all(junit::document(report).as_bytes()));
+        let html = save(self.html.as_deref(), |out| html::write(report, out));
+        [json, sarif, junit, html].into_iter().try_for_each(read_or_not)
     }
+}
+
+/// Whoever does not read a report to its end, as `head` does, is told the same by the exit status.
+fn read_or_not(written: Result<(), Failure>) -> Result<(), Failure> {
+    written.or_else(|failure| if failure.is_broken_pipe() { Ok(()) } else { Err(failure) })
 }
 
 /// Where source is looked for: the working directory, then what was named, then beside the trace.
@@ -120,7 +128,7 @@ pub(crate) fn findings_beside(trace: &Path) -> PathBuf {
 
 /// What the exit status says: what is left out of the report does not count.
 pub(crate) fn status(report: &Report, errors: bool, strict: bool) -> ExitCode {
-    let incomplete = !report.incomplete.is_empty() || errors;
+    let incomplete = !report.incomplete.is_empty() || report.cut_short > 0 || errors;
     match (!report.has_failures(), incomplete) {
         (false, _) => ExitCode::Findings,
         (true, true) if strict => ExitCode::Incomplete,
@@ -143,6 +151,22 @@ pub(crate) fn quoted(path: &Path) -> String {
         text.into_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// A command as a shell takes it.
+pub(crate) fn words(command: &[std::ffi::OsString]) -> String {
+    command.iter().map(|word| quoted(Path::new(word))).collect::<Vec<_>>().join(" ")
+}
+
+/// Refuses what is no file where a run is to be left, such as a pipe: it is read again.
+pub(crate) fn is_for_runs(path: &Path) -> Result<(), Failure> {
+    match path.metadata() {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            let message = format!("{}: this is no file", path.display());
+            Err(Failure::usage(message, "a recording is written to a file: name another one with --output"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -183,7 +207,9 @@ fn save(path: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> std::io::Resu
 
 /// Writes a report into a file as it is made.
 pub(crate) fn save_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
-    std::fs::File::create(path).and_then(|file| {
+    let is_special = path.metadata().is_ok_and(|found| !found.is_file());
+    let file = if is_special { open_without_waiting(path) } else { std::fs::File::create(path) };
+    file.and_then(|file| {
         let mut out = BufWriter::new(file);
         write(&mut out).and_then(|()| out.flush())
     })

@@ -102,10 +102,12 @@ impl Input {
         let file = self.path.as_ref().and_then(|path| File::open(path).ok());
         file.and_then(|file| format::attachments(file).ok()).unwrap_or_default()
     }
-    /// Says what a truncated input lost, once it is at its end.
-    pub(crate) fn warn_if_truncated(&self) {
-        if let Some(missing) = self.source.missing() {
+    /// Says what a truncated input lost, once it is at its end; whether it lost something.
+    pub(crate) fn warn_if_truncated(&self) -> bool {
+        let missing = self.source.missing();
+        if let Some(missing) = &missing {
             terminal::message("warning", &format!("{}: {missing}", self.name));
         }
+        missing.is_some()
     }
 }

@@ -284,6 +284,8 @@ pub struct Exploration {
     pub behaviours: Option<Behaviours>,
     /// Findings that there was no time to replay.
     pub not_replayed: usize,
+    /// Runs whose recording is cut short: nothing is known of what the program did then.
+    pub cut_short: u64,
     /// Why something was left out, if something was.
     pub stopped: Option<Stop>,
     /// What went wrong inside the predictors, in words: bugs of Portent.

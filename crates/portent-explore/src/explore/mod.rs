@@ -352,7 +352,10 @@ impl Explorer<'_> {
     fn wander(&mut self) -> Result<(), Error> {
         let mut beside: VecDeque<Arc<Subject>> = std::mem::take(&mut self.subjects).into();
         for subject in &beside {
-            self.outcomes.ask(subject, &subject.run);
+            if self.is_late() {
+                break;
+            }
+            self.outcomes.ask(subject, &subject.run, self.deadline, self.interrupt);
         }
         // Neighbours of the recorded runs have been tried.
         beside.retain(|subject| subject.id.round > 1);
@@ -364,7 +367,7 @@ impl Explorer<'_> {
             if let Some((run, from)) = self.waiting.iter_mut().find_map(VecDeque::pop_front) {
                 let subject = self.subject(RunId { round: self.options.rounds + 1, number }, run, from)?;
                 self.examine(&subject, false, Depth::HarmOnly)?;
-                self.outcomes.ask(&subject, &subject.run);
+                self.outcomes.ask(&subject, &subject.run, self.deadline, self.interrupt);
                 beside.push_back(subject);
             } else if all {
                 break;

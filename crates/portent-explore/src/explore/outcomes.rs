@@ -16,6 +16,7 @@ use portent_trace::{EventId, InputOp, LocId, Trace};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// How long the questions about one run may take.
@@ -70,12 +71,12 @@ impl<S: AsRef<Trace>> Outcomes<S> {
     }
 
     /// Asks which reads of a run could see something else.
-    pub(super) fn ask(&mut self, of: &Arc<S>, run: &Run) {
+    pub(super) fn ask(&mut self, of: &Arc<S>, run: &Run, until: Instant, interrupt: &'static AtomicBool) {
         let trace: &Trace = (**of).as_ref();
         let accesses = Accesses::of(run);
-        let until = Instant::now() + PATIENCE;
+        let until = until.min(Instant::now() + PATIENCE);
         let view = View::whole(trace, Model::Reads);
-        let effort = Effort { deadline: Some(until), ..Effort::default() };
+        let effort = Effort { deadline: Some(until), interrupt: Some(interrupt), ..Effort::default() };
         Engine::new(&view).answer_reads(EventId::new(0), effort, &|| false, &mut |read, challenger, feasible| {
             let input = |event: EventId| trace.input_index(event) as usize;
             let Some(known) = accesses.reads.get(&input(read)).filter(|_| feasible == Some(true)) else { return };

@@ -35,6 +35,9 @@ const SHORTENED: usize = 6;
 impl Explorer<'_> {
     /// Looks at a run for failures, and for what it printed.
     pub(super) fn watch(&mut self, run: &Run, like: &Arc<Subject>, observed: bool) {
+        if run.outcome.cut.is_some() {
+            self.exploration.cut_short += 1;
+        }
         if run.outcome.timed_out {
             self.hangs += 1;
             if self.hangs >= Options::HANGS {

@@ -41,12 +41,12 @@ impl Benign {
         if !survey.has_benign {
             return found;
         }
-        let mut scanner = file.scanner();
+        let (mut scanner, mut records) = (file.scanner(), file.records());
         let (mut index, mut spans) = (0, Vec::new());
         // Where each block begins: its end, and since when.
         let mut blocks: std::collections::BTreeMap<u64, (u64, u64)> = std::collections::BTreeMap::new();
         while index <= survey.events {
-            match scanner.next_record() {
+            match records.at(scanner.offset()).and_then(|bytes| scanner.next_record(bytes)) {
                 Ok(Some(Scanned::Event(_))) => index += 1,
                 Ok(Some(Scanned::Note(note::ALLOCATE, payload))) => {
                     let [address, size] = numbers(payload);

@@ -53,7 +53,7 @@ use oddities::Oddity;
 use owners::Owners;
 use pages::{KnownVariable, Seen};
 use portent_explore::{Counting, Parked, Spin, SpinKind};
-use portent_runtime::log::{CallFrame, LogEvent, ReaderTables, Record, allocated, call, note, op, spins};
+use portent_runtime::log::{CallFrame, Damaged, LogEvent, ReaderTables, Record, allocated, call, note, op, spins};
 use portent_trace::format::TraceSink;
 use portent_trace::{
     BatchPlace, InputBatch, InputEvent, InputOp, LocId, Names, Object, ObjectClass, ObjectName, Problem, Progress,
@@ -136,12 +136,14 @@ pub fn convert(
     let mut converter = Converter::new(survey, directory, known)?;
     converter.benign = Benign::of(file, &converter.survey);
     let mut reader = file.reader(TABLES.take().unwrap_or_else(ReaderTables::new));
+    let mut records = file.records();
     let mut batch = InputBatch::default();
     let (mut index, mut thread) = (0, None);
     // The address that the last event wrote.
     let mut written = None;
     while index < converter.survey.events || (reader.offset() as u64) < converter.survey.bytes {
-        match reader.next_record() {
+        let record = records.at(reader.offset()).and_then(|bytes| reader.next_record(bytes));
+        match record {
             Ok(Some(Record::Event(event))) => {
                 let running = reader.thread() as u32;
                 if thread != Some(running) {
@@ -159,6 +161,11 @@ pub fn convert(
                 written = matches!(event.op, InputOp::Write(WriteOrder::Plain)).then_some(address);
                 batch.push_in(event, stack);
                 index += 1;
+            }
+            // Nobody should write to it any more.
+            Ok(Some(Record::Note(note::SWITCH, _))) if reader.thread() >= converter.survey.threads.len() => {
+                converter.survey.damage = Some(changed(reader.offset()));
+                break;
             }
             Ok(Some(Record::Note(kind, payload))) => {
                 let ends = match kind {
@@ -225,6 +232,11 @@ pub fn convert(
         misdeeds,
         goal_places,
     })
+}
+
+/// A recording is read twice, and was not the same.
+fn changed(offset: usize) -> Damaged {
+    Damaged { offset, what: "it was written to while it was read" }
 }
 
 /// A trace has room for so many call stacks, and for one more every few events; recursion that needs more is shortened.

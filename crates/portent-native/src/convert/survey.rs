@@ -30,7 +30,7 @@ pub struct Survey {
     pub fatal: Option<Fatal>,
     /// Events whose place in the run was lost.
     pub unrecorded: u32,
-    /// The disk was full before the program ended.
+    /// There was no more room for the recording before the program ended.
     pub full: bool,
     /// How many steps of the plan were done at its end.
     pub plan_done: Option<u64>,
@@ -132,11 +132,8 @@ impl Survey {
     /// What could not be seen or understood, in sentences, each once.
     pub fn warnings(&self) -> Vec<String> {
         let mut told: Vec<String> = Vec::new();
-        if self.full {
-            told.push("the disk was full: what the program did after that is not recorded".to_owned());
-        }
-        if let Some(damage) = self.damage {
-            told.push(format!("the recording is damaged ({}): what comes after that is missing", damage.what));
+        if let Some(text) = self.cut_in_words() {
+            told.push(text);
         }
         if self.unrecorded > 0 {
             told.push(format!("{} events are missing: their place in the run is not known", self.unrecorded));
@@ -147,6 +144,21 @@ impl Survey {
             }
         }
         told
+    }
+
+    /// Where the recording is cut short, if it is: after so many events. Nothing is known of what the program did then.
+    pub fn cut(&self) -> Option<u64> {
+        (self.full || self.damage.is_some()).then_some(self.events)
+    }
+
+    /// The same in a sentence, with why.
+    pub fn cut_in_words(&self) -> Option<String> {
+        let why = match self.damage {
+            Some(damage) => format!("the recording is damaged ({})", damage.what),
+            None if self.full => "there was no more room for the recording (a full disk, or `ulimit -f`)".to_owned(),
+            None => return None,
+        };
+        Some(format!("{why}: from event {} on nothing is known of what the program did", self.events))
     }
 
     /// Says what follows from what was loaded.
@@ -180,13 +192,13 @@ fn text(payload: &[u8], numbers: usize) -> String {
 impl Survey {
     /// Reads all of a recording once.
     pub fn of(file: &LogFile, mut progress: impl FnMut(u64)) -> Survey {
-        let mut survey = Survey { unrecorded: file.header().unrecorded, ..Survey::default() };
+        let mut survey = Survey { unrecorded: file.header().unrecorded, full: file.is_full(), ..Survey::default() };
         let is_event: [bool; 512] = std::array::from_fn(|code| InputOp::from_code(code as u16).is_some());
-        let mut scanner = file.scanner();
+        let (mut scanner, mut records) = (file.scanner(), file.records());
         let mut running = 0;
         survey.thread(0);
         loop {
-            match scanner.next_record() {
+            match records.at(scanner.offset()).and_then(|bytes| scanner.next_record(bytes)) {
                 Ok(Some(Scanned::Event(op))) => {
                     if !is_event[usize::from(op) % is_event.len()] {
                         let what = "an event has an impossible operation";

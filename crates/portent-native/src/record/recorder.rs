@@ -237,7 +237,10 @@ impl Finished<'_> {
     fn run(&self) -> Result<Run, Error> {
         let mut sink = EventSink::default();
         let mut recorded = self.write(&mut sink, |_| ())?;
-        let outcome = recorded.outcome(self.ended.timed_out, &self.ended.output);
+        let outcome = Outcome {
+            asked_to_end: self.ended.asked_to_end,
+            ..recorded.outcome(self.ended.timed_out, &self.ended.output)
+        };
         let names = std::mem::take(&mut recorded.converted.names);
         let EventSink { events, stacks } = sink;
         Ok(Run { events, stacks, names, outcome, recording: recorded.recording.to_json()? })
@@ -275,7 +278,8 @@ pub fn run_of(log: &LogFile, invocation: &Invocation) -> Result<Run, Error> {
     let streams = Streams::Kept { shown: false };
     let recording = Recording::new(invocation, streams, &plan::Plan::default(), end_of(&converted), &converted);
     let mut recorded = Recorded { converted, recording };
-    let outcome = recorded.outcome(false, &Output::default());
+    // Nobody knows who ended a process that did not end by itself: whoever started it, as a rule.
+    let outcome = Outcome { asked_to_end: true, ..recorded.outcome(false, &Output::default()) };
     let names = std::mem::take(&mut recorded.converted.names);
     let EventSink { events, stacks } = sink;
     Ok(Run { events, stacks, names, outcome, recording: recorded.recording.to_json()? })
@@ -336,6 +340,8 @@ impl Recorded {
             output: output.clone(),
             signals: survey.threads.iter().any(|thread| thread.answers.iter().any(|(kind, _)| *kind == input::SIGNAL)),
             warnings: survey.warnings(),
+            asked_to_end: false,
+            cut: survey.cut(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! How a trace was recorded: everything that running the same program again needs, kept with the trace as an attachment.
 
+use super::{environment, trust};
 use crate::Error;
 use crate::convert::{Converted, Waiting};
 use crate::run::examine;
@@ -30,8 +31,14 @@ pub struct Recording {
     pub arguments: Vec<Text>,
     /// Where it ran.
     pub working_directory: Text,
-    /// All variables of its environment, without Portent's own.
+    /// Its environment, without Portent's own variables and without what is withheld.
     pub environment: Vec<(Text, Text)>,
+    /// Variables whose values are not written, with their lengths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<(Text, u64)>,
+    /// What vouches for it: a digest of what a replay starts, with the key of the user who recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
     /// The file it read as standard input, if it was given one.
     #[serde(default)]
     pub input: Option<Text>,
@@ -65,6 +72,9 @@ pub struct Recording {
     pub modules: Vec<LoadedModule>,
     /// Events in the recording: as many as in the trace.
     pub events: u64,
+    /// Why these are not all, in a sentence, if the recording is cut short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
 }
 
 /// A text that need not be UTF-8, as paths and arguments are.
@@ -130,11 +140,16 @@ impl Text {
     }
 }
 
+/// What of a program's environment is written anywhere.
+pub(crate) fn written_environment(of: &Invocation) -> Vec<(Text, Text)> {
+    environment::written(&of.environment, of.bare).0
+}
+
 fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn from_hex(text: &str) -> Option<Vec<u8>> {
+pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |at: &u8| char::from(*at).to_digit(16);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     let bytes: Option<Vec<u8>> = pairs.iter().map(|[a, b]| Some((digit(a)? * 16 + digit(b)?) as u8)).collect();
@@ -169,12 +184,15 @@ impl Recording {
         let text = |text: &OsStr| Text::from(text);
         let assertion = survey.messages.iter().find(|message| message.kind == message::ASSERTION);
         let answer = |(kind, bytes): &(u64, Vec<u8>)| Answer(*kind, to_hex(bytes));
-        Recording {
+        let (environment, withheld) = environment::written(&invocation.environment, invocation.bare);
+        let recording = Recording {
             portent: env!("CARGO_PKG_VERSION").to_owned(),
             program: text(invocation.program.as_os_str()),
             arguments: invocation.arguments.iter().map(|argument| text(argument)).collect(),
             working_directory: text(invocation.directory.as_os_str()),
-            environment: invocation.environment.iter().map(|(name, value)| (text(name), text(value))).collect(),
+            environment,
+            withheld,
+            seal: None,
             input: invocation.input.as_deref().map(|path| text(path.as_os_str())),
             output_kept: streams != Streams::Inherited,
             descriptors: invocation.descriptors.clone(),
@@ -188,7 +206,19 @@ impl Recording {
             answers: survey.threads.iter().map(|thread| thread.answers.iter().map(answer).collect()).collect(),
             modules: survey.modules.iter().map(LoadedModule::of).collect(),
             events: survey.events,
-        }
+            cut: survey.cut_in_words(),
+        };
+        Recording { seal: trust::seal(&recording), ..recording }
+    }
+
+    /// Whether it was made by this user on this machine, and says what it said then.
+    pub fn is_ours(&self) -> bool {
+        trust::is_ours(self)
+    }
+
+    /// Variables of the recorded run whose values are not in the trace and not here.
+    pub fn missing_environment(&self) -> Vec<String> {
+        environment::missing(&self.withheld)
     }
 
     /// The document that is attached to the trace.
@@ -227,7 +257,9 @@ impl Recording {
             program: self.program.to_os().into(),
             arguments: self.arguments.iter().map(Text::to_os).collect(),
             directory: self.working_directory.to_os().into(),
-            environment: self.environment.iter().map(|(name, value)| (name.to_os(), value.to_os())).collect(),
+            environment: environment::restored(&self.environment, &self.withheld),
+            bare: false,
+            outlives: false,
             input: self.input.as_ref().map(|path| path.to_os().into()),
             wrapper: Vec::new(),
             silent: false,

@@ -37,7 +37,7 @@ impl Repeats {
 
 /// What the threads of a run did; `None` if that is not looked at.
 fn did(log: &LogFile) -> Option<u64> {
-    let mut reader = log.reader(ReaderTables::new());
+    let (mut reader, mut records) = (log.reader(ReaderTables::new()), log.records());
     let mut threads: Vec<(FxHasher, u64)> = Vec::new();
     // Who wrote a word last: the thread, and which of its events that was.
     let mut writers: FxHashMap<u64, (usize, u64)> = FxHashMap::default();
@@ -45,7 +45,7 @@ fn did(log: &LogFile) -> Option<u64> {
         if reader.offset() > LONGEST {
             return None;
         }
-        let record = reader.next_record().ok()?;
+        let record = records.at(reader.offset()).and_then(|bytes| reader.next_record(bytes)).ok()?;
         let thread = reader.thread();
         if thread >= threads.len() {
             threads.resize_with(thread + 1, Default::default);

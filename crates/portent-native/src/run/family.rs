@@ -115,6 +115,8 @@ impl Member {
             arguments: of.arguments.clone(),
             directory: of.directory.clone(),
             environment,
+            bare: false,
+            outlives: false,
             input: of.readable_input(),
             wrapper: Vec::new(),
             silent: true,
@@ -224,6 +226,11 @@ fn alive(session: &Path) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     numbers.filter(|pid| watch::is_of(*pid, session)).map(Pid::from_raw).collect()
+}
+
+/// Whether a process of a session is still there.
+pub(super) fn is_alive(session: &Path) -> bool {
+    !alive(session).is_empty()
 }
 
 /// Ends the processes of a session at once. Their numbers.

@@ -69,6 +69,16 @@ pub(super) struct Forwarding {
     signals: SignalDelivery<UnixStream, SignalOnly>,
 }
 
+/// How a program ended.
+#[derive(Clone, Copy)]
+pub(super) struct Followed {
+    pub(super) status: ExitStatus,
+    /// It had to be stopped.
+    pub(super) timed_out: bool,
+    /// Somebody asked this process to end meanwhile.
+    pub(super) asked_to_end: bool,
+}
+
 /// Does something while signals that would end this process are caught.
 pub(super) fn with_signals<T>(work: impl FnOnce(&mut Forwarding) -> Result<T, Error>) -> Result<T, Error> {
     let listen = || {
@@ -84,28 +94,30 @@ pub(super) fn with_signals<T>(work: impl FnOnce(&mut Forwarding) -> Result<T, Er
 const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Forwarding {
-    /// Waits for the program, passes signals on to it and shows what it writes meanwhile; whether it had to be stopped after
-    /// `limit`.
+    /// Waits for the program, passes signals on to it and shows what it writes meanwhile; stops it after `limit`.
     pub(super) fn follow(
         &mut self,
         mut program: Process,
         limit: Option<Duration>,
         mut files: Option<&mut Files>,
-    ) -> std::io::Result<(ExitStatus, bool)> {
+    ) -> std::io::Result<Followed> {
         let pid = program.pid();
         // A limit that no clock reaches is none.
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         // What is written at once is shown soon; what is written for long, in larger pieces.
         let mut pause = Duration::from_millis(1);
+        let mut asked_to_end = false;
         loop {
             if let Some(status) = program.try_wait()? {
-                return Ok((status, false));
+                // The terminal may have told both at once.
+                asked_to_end |= self.forward(None);
+                return Ok(Followed { status, timed_out: false, asked_to_end });
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 // It has not been waited for, so the number is still its own.
                 signal::kill(pid, Signal::SIGKILL)?;
-                return Ok((program.wait()?, true));
+                return Ok(Followed { status: program.wait()?, timed_out: true, asked_to_end });
             }
             let mut patience = left.unwrap_or(PATIENCE).min(PATIENCE);
             if let Some(files) = &mut files {
@@ -114,7 +126,7 @@ impl Forwarding {
                 pause = (pause * 2).min(Duration::from_millis(10));
             }
             self.wait(patience)?;
-            self.forward(pid);
+            asked_to_end |= self.forward(Some(pid));
         }
     }
 
@@ -128,16 +140,19 @@ impl Forwarding {
         }
     }
 
-    /// Passes on the signals that came.
-    fn forward(&mut self, pid: Pid) {
+    /// Passes on the signals that came, if the program is still there; whether there were any.
+    fn forward(&mut self, pid: Option<Pid>) -> bool {
+        let mut any = false;
         for number in self.signals.pending().filter(|number| *number != SIGCHLD) {
+            any = true;
             // The terminal sends its signals to everybody who is in the foreground, the program included.
             let is_everybodys = number != SIGTERM && in_foreground();
-            if let (false, Ok(signal)) = (is_everybodys, Signal::try_from(number)) {
+            if let (false, Ok(signal), Some(pid)) = (is_everybodys, Signal::try_from(number), pid) {
                 // The program has not been waited for, so the number is still its own.
                 let _ = signal::kill(pid, signal);
             }
         }
+        any
     }
 }
 

@@ -4,13 +4,13 @@
 //! sees the same addresses, programs run without address randomisation, and Portent's own part of the environment always
 //! has the same size.
 
-use super::follow::{Process, with_signals};
+use super::follow::{Followed, Process, with_signals};
 use super::log_file::LogFile;
 use super::output::{Files, Streams};
 use super::server::{Copied, ForkServer};
 use super::session::{self, Session};
 use super::watch::Watch;
-use super::{descriptors, family, library};
+use super::{descriptors, family, library, owner};
 use crate::Error;
 use nix::sys::personality::{self, Persona};
 use nix::sys::signal::{self, Signal};
@@ -37,6 +37,10 @@ pub struct Invocation {
     pub directory: PathBuf,
     /// All of its environment, but for what a session adds.
     pub environment: Vec<(OsString, OsString)>,
+    /// Hardly anything of its environment is to be written into a trace.
+    pub bare: bool,
+    /// It goes on if this process is killed; otherwise it ends with it.
+    pub outlives: bool,
     /// What it reads as standard input; Portent's own if nothing is given.
     pub input: Option<PathBuf>,
     /// A command, such as a debugger, that gets program and arguments behind its own and starts it.
@@ -65,6 +69,8 @@ pub struct Ended {
     pub randomised: bool,
     /// It ran for too long and was stopped.
     pub timed_out: bool,
+    /// Somebody asked this process to end while it ran, and it was told.
+    pub asked_to_end: bool,
     /// What it wrote, where that was kept.
     pub output: Output,
     /// Processes that were still there after it and had to be ended.
@@ -106,6 +112,8 @@ impl Invocation {
             arguments,
             directory,
             environment,
+            bare: false,
+            outlives: false,
             input: None,
             wrapper: Vec::new(),
             silent: false,
@@ -185,13 +193,19 @@ pub fn run(
 ) -> Result<Ended, Error> {
     let libraries = library::directory()?;
     let session = session::directory(invocation)?;
-    session::begin(&session, plan, invocation.drives)?;
+    let in_session = |error| io(error, session.path());
+    // Of many runs none is worth much; the one that nothing is like yet is.
+    let is_first = plan.family.is_empty() && !invocation.drives;
+    owner::own(session.path(), is_first.then_some(invocation)).map_err(in_session)?;
+    let log = session::begin(&session, plan, invocation.drives)?;
     if let Some(processes) = processes {
         let link = session.path().join("processes");
         std::os::unix::fs::symlink(processes, &link).map_err(|error| io(error, &link))?;
     }
     let mut command = invocation.command(session.path(), &libraries)?;
-    let in_session = |error| io(error, session.path());
+    if !invocation.outlives {
+        ends_with_us(&mut command);
+    }
     let mut files = match streams {
         Streams::Inherited => None,
         Streams::Kept { shown } => {
@@ -203,13 +217,13 @@ pub fn run(
     let watch = processes.map(|_| Watch::new(session.path())).transpose().map_err(in_session)?;
     let started = Instant::now();
     let mut first = 0;
-    let (status, randomised, timed_out) = with_signals(|signals| {
+    let (Followed { status, timed_out, asked_to_end }, randomised) = with_signals(|signals| {
         let (child, randomised) = start(&mut command)?;
         first = child.id() as i32;
-        let (status, timed_out) = signals
+        let followed = signals
             .follow(Process::Started(child), limit, files.as_mut())
             .map_err(|error| io(error, &invocation.program))?;
-        Ok((status, randomised, timed_out))
+        Ok((followed, randomised))
     })?;
     let others = |patience| family::wait_for_rest(session.path(), None, patience);
     let (stopped, timed_out) = if plan.lineage != 0 {
@@ -224,16 +238,27 @@ pub fn run(
         let seen = watch.map(Watch::finish).unwrap_or_default();
         family::note_seen(processes, &seen, first).map_err(|error| io(error, processes))?;
         (stopped, timed_out)
-    } else if LogFile::open(&session.path().join("log"))?.header().children > 0 {
+    } else if recorded(&log, invocation)?.header().children > 0 {
         (others(SHORT_GRACE), timed_out)
     } else {
         (Vec::new(), timed_out)
     };
     let elapsed = started.elapsed();
     let output = files.map(Files::finish).transpose().map_err(in_session)?.unwrap_or_default();
-    let log = LogFile::open(&session.path().join("log"))?;
+    let log = recorded(&log, invocation)?;
     let session = Session::Own(session);
-    Ok(Ended { status, elapsed, randomised, timed_out, output, stopped, log, session })
+    Ok(Ended { status, elapsed, randomised, timed_out, asked_to_end, output, stopped, log, session })
+}
+
+/// What a program has recorded.
+fn recorded(log: &File, invocation: &Invocation) -> Result<LogFile, Error> {
+    log.try_clone().and_then(LogFile::of).map_err(|error| {
+        let text = format!("the recording of {} cannot be read: {error}", invocation.program.display());
+        Error::refused(
+            text,
+            "does the program write to files of others, or to descriptors from 900 on? Then it destroys it",
+        )
+    })
 }
 
 /// The same, with output that is not shown, as a copy that a fork server makes; `None` if that cannot be.
@@ -250,11 +275,11 @@ pub fn run_copy(
     let started = Instant::now();
     let followed = with_signals(|signals| {
         let Some(Copied { process, randomised }) = server.start(&session, &files) else { return Ok(None) };
-        let (status, timed_out) =
+        let followed =
             signals.follow(process, limit, Some(&mut files)).map_err(|error| io(error, &invocation.program))?;
-        Ok(Some((status, randomised, timed_out)))
+        Ok(Some((followed, randomised)))
     })?;
-    let Some((status, randomised, timed_out)) = followed else { return Ok(None) };
+    let Some((Followed { status, timed_out, asked_to_end }, randomised)) = followed else { return Ok(None) };
     let log = session.log().map_err(in_memory)?;
     let mut stopped = Vec::new();
     if log.header().children > 0 {
@@ -268,7 +293,7 @@ pub fn run_copy(
     let elapsed = started.elapsed();
     let output = files.finish().map_err(in_memory)?;
     let session = Session::Lent(session);
-    Ok(Some(Ended { status, elapsed, randomised, timed_out, output, stopped, log, session }))
+    Ok(Some(Ended { status, elapsed, randomised, timed_out, asked_to_end, output, stopped, log, session }))
 }
 
 /// Runs a program for what it starts: every process with the runtime leaves its recording in the invocation's directory for
@@ -276,6 +301,20 @@ pub fn run_copy(
 pub fn drive(invocation: &Invocation, streams: Streams, limit: Option<Duration>) -> Result<Ended, Error> {
     let invocation = Invocation { drives: true, ..invocation.clone() };
     run(&invocation, &Plan::default(), streams, limit, invocation.processes.as_deref())
+}
+
+/// Makes the program end when this thread does, which waits for it: nobody would record it any more.
+fn ends_with_us(command: &mut Command) {
+    let us = nix::unistd::getpid();
+    #[allow(unsafe_code)]
+    // SAFETY: two system calls, which may be made between `fork` and `exec`.
+    unsafe {
+        command.pre_exec(move || {
+            nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+            // It may have been too late.
+            if nix::unistd::getppid() == us { Ok(()) } else { Err(ErrorKind::Interrupted.into()) }
+        });
+    }
 }
 
 /// Starts the program without address randomisation; whether the system refused that.

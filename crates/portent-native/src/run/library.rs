@@ -7,11 +7,12 @@
 //! what it should be before its first use in a process. So builds may run at the same time, and a damaged file repairs itself.
 
 use crate::Error;
+use crate::private::{self, Folder, Others};
 use portent_runtime::{LIBRARY, LIBRARY_HASH};
 use std::ffi::OsString;
 use std::io::{self, Result as IoResult, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::{env, fs};
@@ -77,51 +78,28 @@ pub fn available() -> Result<(), Error> {
     Ok(())
 }
 
-/// A directory that may hold runtimes.
-#[derive(Debug, PartialEq, Eq)]
-struct CacheFolder {
-    path: PathBuf,
-    /// Others can write beside it, so it must be known to be ours.
-    in_public: bool,
+/// Where to unpack: what names the directory, and else where the XDG rules have it.
+const PLACES: [&str; 3] = ["PORTENT_CACHE", "XDG_CACHE_HOME", ".cache"];
+
+fn folders(variable: impl Fn(&str) -> Option<OsString>) -> Result<Vec<Folder>, Error> {
+    private::folders(variable, PLACES)
+        .map_err(|error| Error::refused(format!("PORTENT_CACHE: {error}"), "name a directory"))
 }
 
-/// Where to unpack, best first. A place that was asked for by name has no alternative.
-fn folders(variable: impl Fn(&str) -> Option<OsString>) -> Result<Vec<CacheFolder>, Error> {
-    let variable = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(path) = variable("PORTENT_CACHE") {
-        let path = std::path::absolute(&path)
-            .map_err(|error| Error::refused(format!("PORTENT_CACHE: {error}"), "name a directory"))?;
-        return Ok(vec![CacheFolder { path, in_public: false }]);
-    }
-    // The XDG rules: a relative path is to be ignored.
-    let absolute = |path: &PathBuf| path.is_absolute();
-    let cache = variable("XDG_CACHE_HOME").filter(absolute);
-    let cache = cache.or_else(|| variable("HOME").filter(absolute).map(|home| home.join(".cache")));
-    let mut folders: Vec<_> =
-        cache.into_iter().map(|cache| CacheFolder { path: cache.join("portent"), in_public: false }).collect();
-    if let Ok(user) = user() {
-        let temporary = variable("TMPDIR").filter(absolute).unwrap_or_else(|| "/tmp".into());
-        folders.push(CacheFolder { path: temporary.join(format!("portent-of-{user}")), in_public: true });
-    }
-    Ok(folders)
-}
-
-/// The effective user, without a call into C.
-fn user() -> IoResult<u32> {
-    Ok(fs::metadata("/proc/self")?.uid())
-}
-
-fn unpack(folder: &CacheFolder) -> IoResult<PathBuf> {
+fn unpack(folder: &Folder) -> IoResult<PathBuf> {
     if folder.path.as_os_str().as_bytes().contains(&b':') {
         return Err(io::Error::other("a directory with ':' in its name cannot be searched for libraries"));
     }
-    create(&folder.path)?;
-    if folder.in_public {
-        check_private(&folder.path)?;
-    }
+    private::create(&folder.path)?;
+    // A directory of somebody's own may be a link, and its group may write there.
+    let (place, others) = match folder.in_public {
+        true => (folder.path.clone(), Others::Read),
+        false => (folder.path.canonicalize()?, Others::GroupWrites),
+    };
+    private::check(&place, others)?;
     let directory = folder.path.join(format!("runtime-{}", hash()));
-    create(&directory)?;
-    check_private(&directory)?;
+    private::create(&directory)?;
+    private::check(&directory, Others::Read)?;
     provide_file(&directory, NAME, LIBRARY)?;
     provide_file(&directory, SPECS_NAME, SPECS.as_bytes())?;
     provide_file(&directory, HEADER_NAME, HEADER.as_bytes())?;
@@ -139,23 +117,6 @@ fn hash() -> String {
         .chain(HEADER.bytes())
         .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     format!("{hash:016x}")
-}
-
-fn create(directory: &Path) -> IoResult<()> {
-    if directory.is_dir() {
-        return Ok(());
-    }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
-}
-
-/// Refuses a directory into which others could put a library for us to load.
-fn check_private(directory: &Path) -> IoResult<()> {
-    let found = fs::symlink_metadata(directory)?;
-    if !found.is_dir() || (found.uid() != user()? && found.uid() != 0) || found.mode() & 0o022 != 0 {
-        let name = directory.display();
-        return Err(io::Error::other(format!("{name} is not a directory that only this user can write to")));
-    }
-    Ok(())
 }
 
 fn provide_file(directory: &Path, name: &str, contents: &[u8]) -> IoResult<()> {
@@ -183,6 +144,7 @@ fn provide_alias(directory: &Path, name: &str) -> IoResult<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     fn named(pairs: &[(&str, &str)]) -> Vec<PathBuf> {
         let pairs: Vec<_> = pairs.iter().map(|&(name, value)| (name.to_owned(), OsString::from(value))).collect();
@@ -190,13 +152,13 @@ mod tests {
         folders(look).unwrap().into_iter().map(|folder| folder.path).collect()
     }
 
-    fn private(path: PathBuf) -> CacheFolder {
-        CacheFolder { path, in_public: false }
+    fn private(path: PathBuf) -> Folder {
+        Folder { path, in_public: false }
     }
 
     #[test]
     fn the_cache_is_where_the_environment_says() {
-        let last = PathBuf::from(format!("/tmp/portent-of-{}", user().unwrap()));
+        let last = PathBuf::from(format!("/tmp/portent-of-{}", private::user().unwrap()));
         assert_eq!(named(&[("PORTENT_CACHE", "/a"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), [Path::new("/a")]);
         assert_eq!(named(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), [Path::new("/x/portent"), &last]);
         assert_eq!(named(&[("XDG_CACHE_HOME", "x"), ("HOME", "/h")]), [Path::new("/h/.cache/portent"), &last]);
@@ -240,14 +202,16 @@ mod tests {
     #[test]
     fn a_directory_that_others_can_write_to_is_refused() {
         let cache = tempfile::tempdir().unwrap();
-        let folder = CacheFolder { path: cache.path().join("portent-of-0"), in_public: true };
+        let folder = Folder { path: cache.path().join("portent-of-0"), in_public: true };
         fs::create_dir(&folder.path).unwrap();
         fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o777)).unwrap();
-        let refused = unpack(&folder).unwrap_err().to_string();
-        assert!(refused.ends_with("is not a directory that only this user can write to"), "{refused}");
+        for folder in [&folder, &Folder { in_public: false, ..folder.clone() }] {
+            let refused = unpack(folder).unwrap_err().to_string();
+            assert!(refused.ends_with("is not a directory that only this user can write to"), "{refused}");
+        }
         fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o700)).unwrap();
         unpack(&folder).unwrap();
-        let elsewhere = CacheFolder { path: cache.path().join("link"), in_public: true };
+        let elsewhere = Folder { path: cache.path().join("link"), in_public: true };
         symlink(&folder.path, &elsewhere.path).unwrap();
         unpack(&elsewhere).unwrap_err();
     }

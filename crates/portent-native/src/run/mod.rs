@@ -16,6 +16,8 @@ pub mod log_file;
 #[cfg(target_os = "linux")]
 pub mod output;
 #[cfg(target_os = "linux")]
+pub mod owner;
+#[cfg(target_os = "linux")]
 pub mod server;
 #[cfg(target_os = "linux")]
 mod session;

@@ -14,7 +14,7 @@ use portent_explore::Output;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -115,7 +115,7 @@ impl Files {
 impl Stream {
     fn new(path: &Path) -> io::Result<Stream> {
         // Appended to, as by several processes that have the same terminal.
-        let file = File::options().read(true).append(true).create(true).open(path)?;
+        let file = File::options().read(true).append(true).create(true).mode(0o600).open(path)?;
         if file.metadata()?.len() > 0 {
             // Of an earlier run.
             file.set_len(0)?;

@@ -18,7 +18,7 @@ use super::follow::Process;
 use super::launch::{self, Invocation};
 use super::output::Files;
 use super::session::{self, Lent, Places};
-use super::{family, library};
+use super::{family, library, owner};
 use crate::files::FileState;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{self, Signal};
@@ -163,8 +163,9 @@ impl Serving {
         let program = FileState::of(&invocation.program).ok_or("the program is gone")?;
         let said = |error: &dyn std::fmt::Display| error.to_string();
         let directory = session::directory(invocation).map_err(|error| said(&error))?;
+        owner::own(directory.path(), None).map_err(|error| said(&error))?;
         let plan = Plan { serve: ORDERS as u64, ..Plan::default() };
-        std::fs::write(directory.path().join("plan"), plan.to_bytes()).map_err(|error| said(&error))?;
+        session::write_plan(&directory.path().join("plan"), &plan).map_err(|error| said(&error))?;
         let libraries = library::directory().map_err(|error| said(&error))?;
         let mut command = invocation.command(directory.path(), &libraries).map_err(|error| said(&error))?;
         let mut input = match &invocation.input {

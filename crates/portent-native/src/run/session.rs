@@ -10,8 +10,8 @@ use crate::Error;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
 use portent_runtime::plan::Plan;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
@@ -54,19 +54,29 @@ pub(super) struct Lent {
     spoiled: bool,
 }
 
-/// Leaves an empty recording in a session's directory, and the plan.
-pub(super) fn begin(session: &TempDir, plan: &Plan, taken: bool) -> Result<(), Error> {
+/// Leaves an empty recording in a session's directory, and the plan. The recording stays open, whatever the program puts in its place.
+pub(super) fn begin(session: &TempDir, plan: &Plan, taken: bool) -> Result<File, Error> {
     let [log_at, plan_at] = ["log", "plan"].map(|name| session.path().join(name));
-    match taken {
+    let log = match taken {
         true => log_file::create_taken(&log_at)?,
         false => log_file::create(&log_at)?,
-    }
-    std::fs::write(&plan_at, plan.to_bytes()).map_err(|error| io(error, &plan_at))
+    };
+    write_plan(&plan_at, plan).map_err(|error| io(error, &plan_at))?;
+    Ok(log)
+}
+
+/// Writes a plan into a session's directory.
+pub(super) fn write_plan(path: &Path, plan: &Plan) -> std::io::Result<()> {
+    log_file::new_file(path)?.write_all_at(&plan.to_bytes(), 0)
 }
 
 /// A directory on the file system where the recorded run had its own.
 pub(super) fn directory(invocation: &Invocation) -> Result<TempDir, Error> {
-    let make = |place: &Path| tempfile::Builder::new().prefix("portent-").rand_bytes(8).tempdir_in(place);
+    let make = |place: &Path| {
+        let mut builder = tempfile::Builder::new();
+        // What a program does and prints is nobody else's business.
+        builder.prefix("portent-").rand_bytes(8).permissions(Permissions::from_mode(0o700)).tempdir_in(place)
+    };
     let recorded = invocation.environment.iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
     let recorded = recorded.map_or_else(|| PathBuf::from("/tmp"), |(_, value)| PathBuf::from(value));
     let here = std::env::temp_dir();
@@ -110,7 +120,7 @@ impl Lent {
 
     /// The recording of a run that is over.
     pub(super) fn log(&self) -> std::io::Result<LogFile> {
-        LogFile::of(&self.memory.log)
+        LogFile::of(self.memory.log.try_clone()?)
     }
 
     /// Processes of the run may be left that write to it: no other run gets it.

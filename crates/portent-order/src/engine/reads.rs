@@ -11,7 +11,7 @@ use super::index::{IndexVec, Node, Source, Variable};
 use super::target::Target;
 use super::window::Accesses;
 use super::{Effort, Engine, Settled};
-use crate::goal::Writer;
+use crate::goal::{Unknown, Writer};
 use portent_trace::EventId;
 
 /// How many questions a window posed, and how many were left when the time was up.
@@ -209,6 +209,11 @@ impl Engine<'_, '_> {
                 target.cut.copy_from_slice(self.saturation.cut());
                 target.cut.join(w.past_of(writer));
                 target.last = Some((x, source));
+                // A read may have as many questions as there are writes, and each may take as long as the trace is.
+                if effort.is_over() {
+                    tell(source, Settled::Unknown(Unknown::Deadline));
+                    continue;
+                }
                 let settled = match self.project(&target) {
                     Some(settled) => settled,
                     None if self.saturation.grow(target.cut.row()).is_err() => break,

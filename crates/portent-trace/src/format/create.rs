@@ -7,7 +7,7 @@ use crate::error::{Problem, TraceError};
 use crate::input::InputBatch;
 use crate::lower::Layout;
 use crate::names::Names;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -63,7 +63,7 @@ fn create_file(
         return Err(TraceError::whole(Problem::Directory));
     }
     if kind.is_some_and(|kind| !kind.is_file()) {
-        let sink = create_on(Box::new(OpenOptions::new().write(true).open(path)?), format, dialect, layout)?;
+        let sink = create_on(Box::new(open_without_waiting(path)?), format, dialect, layout)?;
         return Ok(Box::new(FileSink { sink, target: None, name: name.to_owned() }));
     }
     // A link stays a link: what it points to is replaced.
@@ -72,6 +72,28 @@ fn create_file(
     let file = temporary(folder)?;
     let sink = create_on(Box::new(file.as_file().try_clone()?), format, dialect, layout)?;
     Ok(Box::new(FileSink { sink, target: Some((file, place)), name: name.to_owned() }))
+}
+
+/// Opens what is no file for writing: a pipe that nobody reads is an error, where opening it would wait for ever.
+pub fn open_without_waiting(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        const NONBLOCK: i32 = 0o4000;
+        const NO_SUCH_DEVICE_OR_ADDRESS: i32 = 6;
+        let nobody = "nobody reads from this pipe: start the reader first";
+        let tried = OpenOptions::new().write(true).custom_flags(NONBLOCK).open(path);
+        let _there = tried.map_err(|error| match error.raw_os_error() {
+            Some(NO_SUCH_DEVICE_OR_ADDRESS) => std::io::Error::new(std::io::ErrorKind::NotConnected, nobody),
+            _ => error,
+        })?;
+        // Its reader is there as long as `_there` is, so this one does not wait, and its writes do.
+        return options.open(path);
+    }
+    #[cfg(not(target_os = "linux"))]
+    options.open(path)
 }
 
 fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {

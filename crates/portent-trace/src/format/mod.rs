@@ -12,7 +12,7 @@ mod std_read;
 mod std_write;
 
 pub use self::portent::{FORMULAS, MAGIC, PortentReader, PortentWriter, RECORDING, VERSION, attachments};
-pub use create::{TraceSink, create, create_on};
+pub use create::{TraceSink, create, create_on, open_without_waiting};
 pub use open::{OpenOptions, open, open_stdin, open_stream};
 #[cfg(feature = "parquet")]
 pub use parquet::ParquetWriter;

@@ -3,8 +3,8 @@
 //! A program with instrumentation is explored itself; what it starts, and what a driver such as `ctest` or a script starts, is
 //! explored process by process (`tree`).
 
-use super::exploring;
 use super::tree::{self, Tree};
+use super::{exploring, recover};
 use crate::args::CheckArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -25,10 +25,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let filters = Filters::read(&args.report)?;
     if let Some(path) = &args.output {
         reports::writable(path)?;
+        reports::is_for_runs(path)?;
     }
     let started = Instant::now();
     let mut options = options(args)?;
     let mut program = program(args)?;
+    recover::tell();
     let tree = Tree::new()?;
     program.invocation.processes = Some(tree.path().to_owned());
     let build = Build::of(&program.invocation.program);

@@ -90,7 +90,12 @@ pub(crate) fn explore(
         holes: Vec::new(),
     };
     let exploration = portent_explore::explore(program, options, &INTERRUPTED, &mut screen)?;
-    let warnings = [screen.warnings, screen.holes].concat();
+    let mut warnings = [screen.warnings, screen.holes].concat();
+    if exploration.cut_short > 0 {
+        let runs = counted(exploration.cut_short, "run");
+        warnings.push(format!("what was recorded of {runs} is cut short: that nothing was found there says little"));
+        report.cut_short += exploration.cut_short;
+    }
     keep_failures(&exploration, kinds, target)?;
     for examined in exploration.failures.iter().chain(&exploration.examined) {
         add(report, examined.clone(), target);

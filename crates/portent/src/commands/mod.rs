@@ -18,6 +18,8 @@ pub(crate) mod record;
 #[cfg(target_os = "linux")]
 mod record_text;
 #[cfg(target_os = "linux")]
+pub(crate) mod recover;
+#[cfg(target_os = "linux")]
 pub(crate) mod replay;
 pub(crate) mod stats;
 mod stats_text;

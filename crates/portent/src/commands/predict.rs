@@ -41,12 +41,17 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
     };
     let (trace, complete) = input.named(|source| Trace::from_input_until(source, args.search.functions(), goes_on))?;
     drop(bar);
+    let mut cut_short = false;
     match complete {
-        true => input.warn_if_truncated(),
+        true => cut_short = input.warn_if_truncated(),
         false => {
             let read = count(trace.input_len());
             terminal::message("warning", &format!("{}: only its first {read} events were read", input.name()));
         }
+    }
+    let cut = why_recording_is_cut(args);
+    if let Some(why) = &cut {
+        terminal::message("warning", &format!("{}: {why}", input.name()));
     }
     if args.search.window.is_none() {
         options.window = Options::window_for(&trace, options.model);
@@ -77,6 +82,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
         ..args.report.settings(&args.search, input.name().to_owned(), &args.trace)
     });
     report.add(Arc::new(trace), options.model, prediction, &Extras::default());
+    report.cut_short = u64::from(cut_short || cut.is_some());
+    report.scope.extend(cut);
     filters.apply(&mut report);
     args.report.write(&report)?;
     if let Some(table) = table {
@@ -108,6 +115,17 @@ fn replay_command(args: &PredictArgs) -> Option<String> {
 
 #[cfg(not(target_os = "linux"))]
 fn replay_command(_: &PredictArgs) -> Option<String> {
+    None
+}
+
+/// Why not all of the run is in the trace, if its recorder knew.
+#[cfg(target_os = "linux")]
+fn why_recording_is_cut(args: &PredictArgs) -> Option<String> {
+    portent_native::record::Recording::load(&args.trace).ok().flatten()?.cut
+}
+
+#[cfg(not(target_os = "linux"))]
+fn why_recording_is_cut(_: &PredictArgs) -> Option<String> {
     None
 }
 

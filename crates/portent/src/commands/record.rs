@@ -1,13 +1,14 @@
 //! `portent record`: one run of a program, as a trace.
 
 use super::record_text::{self, Summary};
+use super::recover;
 use super::tree::Tree;
 use crate::args::{PolicyName, RecordArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::counted;
 use crate::terminal::{self, Bar, Unit};
-use crate::traces;
+use crate::{reports, traces};
 use portent_explore::{Pct, Plan, Policy};
 use portent_native::record::{Finished, NativeProgram, Recorded, run_of};
 use portent_native::run::examine::{self, Nature};
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let path = examine::find(program, &directory)?;
     let nature = examine::examine(&path)?;
     let output = output(args, &path)?;
+    reports::is_for_runs(&output)?;
     // A link that a check has made to its own run, which is to stay as it is.
     if output.is_symlink() {
         let _ = std::fs::remove_file(&output);
@@ -42,9 +44,11 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
         );
         terminal::message("warning", &text);
     }
+    recover::tell();
     let tree = Tree::new()?;
     let mut program = NativeProgram::new(Invocation::here(path, args.program.clone())?, nature);
     program.spurious = args.spurious_wakeups;
+    (program.invocation.bare, program.invocation.outlives) = (args.no_environment, args.outlive);
     program.invocation.processes = Some(tree.path().to_owned());
     let finished = program.start(&Plan { policy: policy(args), seed: args.seed, ..Plan::default() })?;
     let started = Instant::now();

@@ -45,8 +45,10 @@ pub(super) fn lines(summary: &Summary<'_>, converting: Duration) -> Vec<(&'stati
         );
         lines.push(("warning", text));
     }
-    if survey.full {
-        lines.push(("warning", "the disk was full: what the program did after that is not in the trace".into()));
+    if survey.damage.is_none()
+        && let Some(text) = survey.cut_in_words()
+    {
+        lines.push(("warning", text));
         lines.push(("help", "recordings are made in TMPDIR: set it to a directory with more room".into()));
     }
     if ended.log.header().unrecorded > 0 {

@@ -10,6 +10,7 @@ use portent_explore::replay::{Findings, Replay, Script, Wanted};
 use portent_explore::{Policy, Run, Schedule, ScheduleGoal};
 use portent_native::record::{NativeProgram, Recording};
 use portent_native::run::examine;
+use portent_native::run::launch::Invocation;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -35,9 +36,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
             "only traces that `portent record` wrote can be replayed",
         ));
     };
+    super::recover::tell();
+    let trusted = trusted(args, &trace, &recording)?;
     let original = recording.run(&trace)?;
     let Asked { name, schedule, wanted, decisive } = what(args, &findings, &original)?;
-    let program = program(args, &recording, decisive)?;
+    let program = program(args, &recording, trusted, decisive)?;
     if args.program.is_empty() {
         for (path, why) in recording.changed() {
             terminal::message("warning", &format!("{} {why}: the replay may take another path", path.display()));
@@ -98,9 +101,65 @@ fn what(args: &ReplayArgs, findings: &Path, original: &Run) -> Result<Asked, Fai
     Ok(Asked { name, schedule: original.schedule(), wanted: Wanted::Same, decisive: None })
 }
 
-/// The program, as it was recorded or as the command line says.
-fn program(args: &ReplayArgs, recording: &Recording, stop: Option<(u32, u32)>) -> Result<NativeProgram, Failure> {
+/// Whether what the trace says may be run: says what that is, and why it may. An error if it may not.
+fn trusted(args: &ReplayArgs, trace: &Path, recording: &Recording) -> Result<bool, Failure> {
+    let ours = recording.is_ours();
+    let name = trace.display();
+    if !args.program.is_empty() && !ours && !args.trust {
+        let text = format!(
+            "{name}: it is not known who recorded it: `{}` is run here, in this environment and directory, and not in those of the trace",
+            reports::words(&args.program)
+        );
+        terminal::message("note", &text);
+        return Ok(false);
+    }
+    let invocation = recording.invocation();
+    let mut what = reports::words(&invocation.arguments);
+    if invocation.arguments.first().is_none_or(|first| invocation.program.as_os_str() != first.as_os_str()) {
+        what = format!("{} as `{what}`", reports::quoted(&invocation.program));
+    } else {
+        what = format!("`{what}`");
+    }
+    what.push_str(&format!(" in {}", reports::quoted(&invocation.directory)));
+    for (variable, value) in &invocation.environment {
+        // What makes the loader load something else.
+        if variable.as_encoded_bytes().starts_with(b"LD_") && !value.is_empty() {
+            what.push_str(&format!(", {}={}", variable.to_string_lossy(), reports::quoted(Path::new(value))));
+        }
+    }
+    if !ours && !args.trust {
+        return Err(Failure::usage(
+            format!("{name}: it is not known who recorded it. A replay would run {what}"),
+            "if that is what you want: --trust; or name the program yourself: `portent replay TRACE … -- PROGRAM ARGUMENTS`",
+        ));
+    }
+    if args.program.is_empty() {
+        let why = if ours { "recorded by this user on this machine" } else { "because of --trust" };
+        terminal::message("runs", &format!("{what} ({why})"));
+    }
+    let missing = recording.missing_environment();
+    if !missing.is_empty() {
+        let text = format!(
+            "not in the trace, and not set here as they were: {}; if the program reads them, the replay may differ",
+            missing.join(", ")
+        );
+        terminal::message("note", &text);
+    }
+    Ok(true)
+}
+
+/// The program, as it was recorded or as the command line says. Of a trace that is not trusted nothing is used but its schedule.
+fn program(
+    args: &ReplayArgs,
+    recording: &Recording,
+    trusted: bool,
+    stop: Option<(u32, u32)>,
+) -> Result<NativeProgram, Failure> {
     let mut invocation = recording.invocation();
+    if !trusted {
+        let here = Invocation::here(invocation.program, Vec::new())?;
+        invocation = Invocation { lineage: invocation.lineage, ..here };
+    }
     if let Some(program) = args.program.first() {
         invocation.program = examine::find(program, &std::env::current_dir().unwrap_or_default())?;
         invocation.arguments = args.program.clone();

@@ -21,6 +21,7 @@ use portent_native::run::family::{self, Member};
 use portent_native::run::launch;
 use portent_native::run::log_file::LogFile;
 use portent_native::run::output::Streams;
+use portent_native::run::owner;
 use portent_report::{Explored, Process, Report, TraceSize};
 use portent_trace::{ObjectClass, TraceError};
 use std::collections::BTreeMap;
@@ -49,9 +50,12 @@ struct Driven {
 impl Tree {
     /// An empty one.
     pub(crate) fn new() -> Result<Tree, Failure> {
-        let made = tempfile::Builder::new().prefix("portent-tree-").tempdir();
         let failed = |error| TraceError::whole(error).in_input(&std::env::temp_dir().display().to_string());
-        Ok(Tree { directory: made.map_err(failed)?, driven: Mutex::new(None) })
+        let mut builder = tempfile::Builder::new();
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        let directory = builder.prefix("portent-tree-").permissions(private).tempdir().map_err(failed)?;
+        owner::own(directory.path(), None).map_err(failed)?;
+        Ok(Tree { directory, driven: Mutex::new(None) })
     }
 
     /// Where it is.

@@ -7,6 +7,7 @@ mod cc;
 mod check;
 mod complete;
 mod demo;
+mod faults;
 mod forced;
 mod forkserver;
 mod gdb;

@@ -43,12 +43,12 @@ fn killing_the_program_with_signal_9_leaves_a_valid_trace() {
 }
 
 /// A file system of a few megabytes, mounted until it is dropped.
-struct SmallDisk {
+pub(crate) struct SmallDisk {
     scratch: Scratch,
 }
 
 impl SmallDisk {
-    fn new(size: &str) -> Result<Self, String> {
+    pub(crate) fn new(size: &str) -> Result<Self, String> {
         let scratch = Scratch::new();
         let output = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size}"), "portent-test"])
@@ -57,6 +57,10 @@ impl SmallDisk {
             .map_err(|error| format!("mount: {error}"))?;
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         if output.status.success() { Ok(Self { scratch }) } else { Err(said) }
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.scratch.directory()
     }
 }
 
