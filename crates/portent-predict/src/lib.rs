@@ -35,6 +35,7 @@ mod kinds;
 pub mod lattice;
 mod lost_updates;
 mod observed;
+pub mod online;
 mod other_instances;
 mod other_side;
 mod predict;

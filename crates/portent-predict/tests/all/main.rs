@@ -8,6 +8,7 @@ mod frees;
 mod lattice;
 mod law;
 mod lost_updates;
+mod online;
 mod oracle;
 mod other_branch;
 mod other_instances;
