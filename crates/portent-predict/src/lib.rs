@@ -59,7 +59,7 @@ pub use kinds::{
     Bug, Deadlock, Deciding, Failure, Frees, Nondeterminism, Pattern, PropertyTold, PropertyVerdict, StackFrame,
     Violated, WitnessType,
 };
-pub use observed::by_happens_before;
+pub use observed::{by_happens_before, by_locksets};
 pub use other_instances::other_instances;
 pub use predict::predict;
 pub use prediction::{Prediction, Stats};

@@ -645,6 +645,28 @@ impl ReaderTables {
     }
 }
 
+/// A reader between two pieces of a recording.
+pub struct PausedReader {
+    tables: Box<Tables>,
+    touched_sites: Vec<u16>,
+    touched_values: Vec<u32>,
+    trails: Vec<Trail>,
+    thread: usize,
+}
+
+impl PausedReader {
+    /// Before the first record.
+    #[allow(clippy::new_without_default, reason = "its tables are large")]
+    pub fn new() -> Self {
+        LogReader::new(&[]).pause()
+    }
+    /// Goes on with the records that come next.
+    pub fn resume(self, bytes: &[u8]) -> LogReader<'_> {
+        let Self { tables, touched_sites, touched_values, trails, thread } = self;
+        LogReader { bytes, at: 0, tables, touched_sites, touched_values, trails, thread }
+    }
+}
+
 /// Reads the records of a recording.
 pub struct LogReader<'a> {
     bytes: &'a [u8],
@@ -671,6 +693,11 @@ impl<'a> LogReader<'a> {
     /// Its tables, for another one.
     pub fn into_tables(self) -> ReaderTables {
         ReaderTables { tables: self.tables, sites: self.touched_sites, values: self.touched_values }
+    }
+    /// What it knows, without the bytes: to go on where they ended, when there are more.
+    pub fn pause(self) -> PausedReader {
+        let Self { tables, touched_sites, touched_values, trails, thread, .. } = self;
+        PausedReader { tables, touched_sites, touched_values, trails, thread }
     }
     /// Bytes read so far.
     pub fn offset(&self) -> usize {
@@ -845,7 +872,11 @@ pub struct LogScanner<'a> {
 impl<'a> LogScanner<'a> {
     /// Goes over `bytes`, which begin at [`RECORDS_AT`] of the file.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, thread: 0 }
+        Self::going_on(bytes, 0)
+    }
+    /// Goes over records that come somewhere later, while a thread runs.
+    pub fn going_on(bytes: &'a [u8], thread: usize) -> Self {
+        Self { bytes, at: 0, thread }
     }
     /// Bytes passed so far.
     pub fn offset(&self) -> usize {

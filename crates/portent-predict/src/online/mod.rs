@@ -52,6 +52,10 @@ pub struct Look {
 }
 
 impl Look {
+    /// Whether the segment begins where the run does.
+    pub fn begins_the_run(&self) -> bool {
+        self.before == 0
+    }
     /// The number that an input event of the segment's trace has in the run.
     pub fn in_run(&self, event: u32) -> u64 {
         self.before + u64::from(event.saturating_sub(self.lead))

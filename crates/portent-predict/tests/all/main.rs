@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod defects;
+mod engines;
 mod filters;
 mod final_values;
 mod frees;
