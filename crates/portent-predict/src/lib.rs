@@ -35,6 +35,7 @@ mod kinds;
 pub mod lattice;
 mod lost_updates;
 mod observed;
+pub mod online;
 mod other_instances;
 mod other_side;
 mod predict;
@@ -58,7 +59,7 @@ pub use kinds::{
     Bug, Deadlock, Deciding, Failure, Frees, Nondeterminism, Pattern, PropertyTold, PropertyVerdict, StackFrame,
     Violated, WitnessType,
 };
-pub use observed::by_happens_before;
+pub use observed::{by_happens_before, by_locksets};
 pub use other_instances::other_instances;
 pub use predict::predict;
 pub use prediction::{Prediction, Stats};

@@ -1,16 +1,18 @@
-//! Races of the observed order itself: what a happens-before detector reports, as findings.
+//! Races of the observed order itself: what a happens-before detector reports, as findings; and what a lockset detector reports.
 
 use crate::answers::sort_and_name;
 use crate::asking::{Flags, Key};
 use crate::bug::BugKind;
 use crate::examination::{Examination, Pass};
+use crate::facts::{Facts, Touch};
 use crate::finding::{Evidence, Finding};
 use crate::happens_before::{Unordered, detect, ordered_by_relaxed_atomics};
 use crate::kinds::{self, Bug, race_frees, race_key, race_places};
 use crate::prediction::{Prediction, Stats};
 use crate::undecided::{Incomplete, Status, Why};
 use portent_order::Model;
-use portent_trace::Trace;
+use portent_trace::{EventId, LocId, ThreadId, Trace, VarId};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -70,6 +72,62 @@ pub fn by_happens_before(trace: &Trace) -> Prediction {
     });
     let mut findings: Vec<Finding> = groups.into_values().collect();
     sort_and_name(trace, &mut findings);
-    let stats = Stats { time: started.elapsed(), ..Stats::default() };
+    let candidates = findings.iter().map(|finding| finding.instances).sum();
+    let stats = Stats { time: started.elapsed(), candidates, ..Stats::default() };
+    Prediction { findings, stats, ..Prediction::default() }
+}
+
+/// Accesses of a variable by one thread, at one place, under the same locks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Class {
+    thread: ThreadId,
+    touch: Touch,
+    held: u32,
+    place: LocId,
+}
+
+/// What a lockset detector reports, for comparison: conflicting accesses of different threads without a common lock, whatever else
+/// orders them. Most of that can never happen at once.
+pub fn by_locksets(trace: &Trace) -> Prediction {
+    let started = Instant::now();
+    let facts = Facts::new(trace);
+    // In the order in which they were met: the first access of each, and how many there are.
+    let mut classes: Vec<Vec<(Class, EventId, u64)>> = vec![Vec::new(); trace.variables()];
+    let mut known: FxHashMap<(VarId, Class), usize> = FxHashMap::default();
+    for event in trace.events() {
+        let Some(x) = event.op.variable() else { continue };
+        let (held, touch) = (facts.held_set(event.id), Touch::of(event.op));
+        let class = Class { thread: event.thread, touch, held, place: event.loc };
+        let of = &mut classes[x.index()];
+        let at = *known.entry((x, class)).or_insert(of.len());
+        match of.get_mut(at) {
+            Some((.., count)) => *count += 1,
+            None => of.push((class, event.id, 1)),
+        }
+    }
+    let mut groups: BTreeMap<Key, Finding> = BTreeMap::new();
+    for of in &classes {
+        for (at, (one, first, count)) in of.iter().enumerate() {
+            for (other, second, others) in &of[at + 1..] {
+                let races = one.thread != other.thread
+                    && one.touch.races_with(other.touch)
+                    && !facts.sets_conflict(one.held, other.held);
+                if races {
+                    let race = Unordered { first: *first, second: *second, relaxed_only: false };
+                    let group = groups.entry(race_key(trace, race.first, race.second));
+                    let finding = group.or_insert_with(|| Finding {
+                        evidence: Evidence::Predicted,
+                        instances_exact: true,
+                        ..observed(trace, None, race, 0)
+                    });
+                    finding.instances = finding.instances.saturating_add(count.saturating_mul(*others));
+                }
+            }
+        }
+    }
+    let mut findings: Vec<Finding> = groups.into_values().collect();
+    sort_and_name(trace, &mut findings);
+    let candidates = findings.iter().map(|finding| finding.instances).sum();
+    let stats = Stats { time: started.elapsed(), candidates, ..Stats::default() };
     Prediction { findings, stats, ..Prediction::default() }
 }

@@ -27,6 +27,8 @@ pub struct Options {
     pub conflicts: u64,
     /// Whether a trace longer than a window is also examined where no two threads contend: for comparison; it finds the same.
     pub unshared: bool,
+    /// Whether a window's questions begin with what earlier ones found out: without, for comparison; it finds the same.
+    pub reuse: bool,
     /// Whether deadlocks are looked for that are neither cycles of locks nor lost wake-ups: stuck threads, whatever they wait for. Not unless asked:
     /// replays of such findings have not been held against programs yet.
     pub stuck: bool,
@@ -59,6 +61,7 @@ impl Default for Options {
             jobs: 1,
             conflicts: Effort::default().conflicts,
             unshared: false,
+            reuse: true,
             stuck: false,
         }
     }

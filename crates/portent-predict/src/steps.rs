@@ -48,6 +48,29 @@ impl Steps {
     pub fn new(then: Vec<Step>) -> Self {
         Steps { as_observed: 0, switches: then.len().saturating_sub(1), then }
     }
+    /// The same behind so many events of a run, as they were observed, in place of those that lead there: who does these.
+    pub(crate) fn behind(&self, lead: &[ThreadId], before: u64) -> Steps {
+        let observed = (self.as_observed as usize).min(lead.len());
+        let mut leading = lead[observed..].to_vec();
+        let mut then: Vec<Step> = Vec::with_capacity(self.then.len());
+        for &Step { thread, mut events } in &self.then {
+            while events > 0
+                && let Some(at) = leading.iter().position(|who| *who == thread)
+            {
+                leading.remove(at);
+                events -= 1;
+            }
+            match then.last_mut() {
+                Some(last) if last.thread == thread => last.events += events,
+                _ if events > 0 => then.push(Step { thread, events }),
+                _ => {}
+            }
+        }
+        // Those of the run before are not known here.
+        let in_lead = lead.windows(2).filter(|two| two[0] != two[1]).count();
+        let switches = self.switches.saturating_sub(in_lead);
+        Steps { as_observed: before + (self.as_observed - observed as u64), then, switches }
+    }
     /// How many input events are executed.
     pub fn events(&self) -> u64 {
         self.as_observed + self.then.iter().map(|step| step.events).sum::<u64>()

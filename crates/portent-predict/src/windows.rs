@@ -74,7 +74,7 @@ pub(crate) fn sweep(examination: &mut Examination<'_, '_>, tasks: &[Task], open:
             let ordered = hindsight.map(|hb| move |first, second| hb.ordered(facts.trace, first, second));
             let ordered = ordered.as_ref().map(|ordered| ordered as &dyn Fn(EventId, EventId) -> bool);
             let window = Window { facts, span, fresh: task.fresh, ordered };
-            let mut engine = Engine::new(&view);
+            let mut engine = Engine::new(&view).reusing(here.options.reuse);
             let mut answers = Answers::default();
             let mut asker = Asker {
                 facts,

@@ -10,7 +10,7 @@ use crate::run_stats::{self, StatsJson};
 use crate::stream::{self, Rows};
 use crate::threads::Begun;
 use portent_order::Model;
-use portent_predict::{Decisive, Form, Incomplete, OtherBranch, PropertyTold};
+use portent_predict::{Decisive, Evidence, Form, Incomplete, OtherBranch, PropertyTold};
 use portent_trace::Trace;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -426,7 +426,12 @@ const NOT_SEEN: &str = "the schedule was followed, and it did not show";
 pub(crate) fn model(story: &Story) -> &'static str {
     match story.finding.bug {
         portent_predict::Bug::Failure(_) => "none",
-        _ => story.finding.model.map_or("hb", Model::name),
+        _ => match (story.finding.model, story.finding.evidence) {
+            (Some(model), _) => model.name(),
+            // What the detectors say that are there for comparison.
+            (None, Evidence::Observed) => "hb",
+            (None, Evidence::Predicted) => "lockset",
+        },
     }
 }
 

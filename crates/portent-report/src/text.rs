@@ -250,6 +250,8 @@ pub fn stats(stats: &Stats) -> String {
         ("decisions", count(tiers.decisions)),
         ("conflicts", count(tiers.conflicts)),
         ("clauses reused", count(tiers.clauses)),
+        ("questions that reused", count(tiers.reused)),
+        ("pairs settled by reuse", count(tiers.implied)),
         ("time", format!("{:.3} s", stats.time.as_secs_f64())),
     ]);
     if stats.unshared > 0 {

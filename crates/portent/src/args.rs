@@ -50,7 +50,7 @@ pub(crate) fn command_line() -> clap::Command {
     let knobs: BTreeMap<&str, String> = Knobs::defaults().into_iter().collect();
     Arguments::command().mut_subcommands(|command| match command.get_name() {
         "check" => with_budget(command, &defaults::BUDGET.as_secs().to_string()),
-        "predict" => with_budget(command, "no limit"),
+        "predict" | "watch" => with_budget(command, "no limit"),
         "gen" => command.mut_args(|arg| match knobs.get(arg.get_id().as_str()) {
             Some(default) if !default.is_empty() => with_default(arg, default),
             _ => arg,
@@ -127,6 +127,19 @@ pub(crate) enum Command {
          portent check --recordings 5 --suppress known.txt --sarif findings.sarif -- ./tests\n  \
          portent check --exhaustive -- ./tests/queue\n  portent check --junit results.xml -- ctest"))]
     Check(Box<CheckArgs>),
+
+    /// Predict the bugs of a program while it runs, for programs that do not end.
+    ///
+    /// The program is recorded, and what could go wrong in other interleavings is predicted as it goes on: each bug is told as soon as it is
+    /// certain, whatever the program does later. Stop it (Ctrl-C, SIGTERM; the program gets the signal) or let it end: then the whole run
+    /// is examined, and the report is that of `portent predict` on its trace. Bugs whose operations are far apart, lost
+    /// wake-ups and properties of long runs are told then. Trace and findings stay in PROGRAM.checks, for `portent replay`, if
+    /// there is a finding.
+    #[command(after_long_help = examples_and_statuses(
+        "  portent watch -- ./server --port 8080\n  portent watch --kind race,deadlock --keep -- ./server\n  \
+         portent watch --on-violation stop -- ./soak\n  \
+         portent watch --on-violation 'exec=logger \"$PORTENT_WHAT\"' -- ./server"))]
+    Watch(Box<WatchArgs>),
 
     /// Run a program and record what its threads do.
     ///
@@ -320,6 +333,9 @@ pub(crate) struct PredictArgs {
     /// How to look for bugs.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Order)]
     pub(crate) engine: EngineName,
+    /// Ask every question of a window anew, without what earlier ones found out: for comparison; it finds the same.
+    #[arg(long)]
+    pub(crate) no_reuse: bool,
     /// Draw the lattice of a small trace, for Graphviz: the observed run bold, the violating path red.
     #[arg(long, value_name = "FILE", requires = "spec")]
     pub(crate) dot: Option<PathBuf>,
@@ -430,6 +446,41 @@ pub(crate) struct CheckArgs {
     pub(crate) search: SearchArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    /// What reads in another interleaving must see.
+    #[arg(long, value_name = "MODEL", value_enum, default_value_t = ModelName::Reads)]
+    pub(crate) model: ModelName,
+    /// What to do when a bug is found: log (tell it), stop (end the program by SIGTERM), signal=SIG (send it a signal), exec=CMD (run a
+    /// shell's command, which finds PORTENT_FINDING, PORTENT_WHAT and PORTENT_PID in its environment).
+    #[arg(long, value_name = "ACTION", default_value = "log", value_parser = crate::reaction::parse)]
+    pub(crate) on_violation: crate::reaction::Reaction,
+    /// What to do when the program is faster than the analysis: spill (leave what happens on disk, and examine it later) or
+    /// sample (pass over what happened meanwhile, until the end).
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = LagName::Spill)]
+    pub(crate) lag: LagName,
+    /// Keep the trace also where nothing was found.
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Where to leave the trace, a .portent file [default: a directory of its own in PROGRAM.checks].
+    #[arg(short, long, value_name = "TRACE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+    /// The program and its arguments.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// What to do when the program is faster than the analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LagName {
+    Spill,
+    Sample,
 }
 
 #[derive(Debug, Args)]
@@ -663,6 +714,8 @@ pub(crate) enum EngineName {
     Order,
     /// A happens-before race detector on the observed order, for comparison
     Hb,
+    /// A lockset race detector: conflicting accesses without a common lock, for comparison; most can never race
+    Lockset,
 }
 
 /// A level keeps at least the observed run.

@@ -11,6 +11,7 @@ mod exit;
 mod failure;
 mod figures;
 mod interrupt;
+mod reaction;
 mod reports;
 #[cfg(target_os = "linux")]
 mod runs;
@@ -73,6 +74,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(Failure::usage("programs can be checked on Linux only", "check there; traces can be examined here"))
         }
         #[cfg(target_os = "linux")]
+        Command::Watch(args) => commands::watch::run(&args),
+        #[cfg(not(target_os = "linux"))]
+        Command::Watch(_) => {
+            Err(Failure::usage("programs can be watched on Linux only", "watch there; traces can be examined here"))
+        }
+        #[cfg(target_os = "linux")]
         Command::Record(args) => commands::record::run(&args),
         #[cfg(not(target_os = "linux"))]
         Command::Record(_) => {
@@ -103,6 +110,7 @@ fn warn_of_misplaced(words: &[OsString], command: &Command) {
     let (name, program) = match command {
         Command::Check(args) => ("check", &args.program),
         Command::Record(args) => ("record", &args.program),
+        Command::Watch(args) => ("watch", &args.program),
         _ => return,
     };
     let before = words.len().saturating_sub(program.len() + 1);

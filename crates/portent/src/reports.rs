@@ -67,12 +67,19 @@ impl Filters {
 
     /// Leaves out what is to be left out, and points at rules that leave out nothing.
     pub(crate) fn apply(mut self, report: &mut Report) {
-        report.withhold(self.suppressions.as_mut().map(|(_, rules)| rules), self.baseline.as_ref());
+        self.hide(report);
         if let Some((name, rules)) = &self.suppressions {
             for (line, rule) in rules.unused() {
                 terminal::message("warning", &format!("{name}: line {line}: no finding matches the rule `{rule}`"));
             }
         }
+    }
+}
+
+impl Filters {
+    /// Leaves out what the rules and the baseline say, of a report that is one of several.
+    pub(crate) fn hide(&mut self, report: &mut Report) {
+        report.withhold(self.suppressions.as_mut().map(|(_, rules)| rules), self.baseline.as_ref());
     }
 }
 

@@ -79,6 +79,32 @@ impl Benign {
         found
     }
 
+    /// Takes in what is said while the program runs: from now on, and of what comes, all accesses may race, until something else is there.
+    pub(super) fn declare(&mut self, start: u64, size: u64) {
+        let end = start.saturating_add(size.clamp(1, LARGEST));
+        let span = Span { start, end, from: 0, until: u64::MAX };
+        for page in start >> PAGE..=(end - 1) >> PAGE {
+            let spans = self.pages.entry(page).or_default();
+            if !spans.contains(&span) {
+                spans.push(span);
+            }
+        }
+    }
+
+    /// Something else is there from this event on.
+    pub(super) fn end(&mut self, start: u64, size: u64, index: u64) {
+        if self.pages.is_empty() {
+            return;
+        }
+        let end = start.saturating_add(size.min(LARGEST));
+        for page in start >> PAGE..=end.saturating_sub(1).max(start) >> PAGE {
+            let spans = self.pages.get_mut(&page).into_iter().flatten();
+            spans
+                .filter(|span| start < span.end && span.start < end)
+                .for_each(|span| span.until = span.until.min(index));
+        }
+    }
+
     /// Whether an access, the event of this number, is of such memory.
     #[inline]
     pub(super) fn covers(&self, event: &LogEvent, index: u64) -> bool {

@@ -76,6 +76,11 @@ impl Memory {
         }
     }
 
+    /// There are so many threads now.
+    pub(super) fn meet(&mut self, threads: usize) {
+        self.threads = self.threads.max(threads);
+    }
+
     pub(super) fn load(&mut self, module: &Module) {
         self.take(module.start, module.end, Owner::Module);
         self.locals.forget();

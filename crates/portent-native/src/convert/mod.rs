@@ -11,6 +11,7 @@
 //! | `faults` | what the program did to memory and objects that were no longer its own, and how it died |
 //! | `benign` | memory of which the program says that accesses may race |
 //! | `oddities` | what had to be left out or changed for that |
+//! | `live` | recordings that grow while they are converted |
 //! | `deadlock` | who waited for whom when nobody could move |
 //!
 //! What it costs is in ARCHITECTURE.md. The memory of the second pass, here, grows with the program's memory and with
@@ -22,6 +23,7 @@ mod context;
 mod deadlock;
 mod faults;
 mod groups;
+mod live;
 mod locals;
 mod locks;
 mod memory;
@@ -38,6 +40,7 @@ mod tests;
 
 pub use deadlock::{Holder, Waiting};
 pub use faults::Misdeeds;
+pub use live::Live;
 pub use oddities::{Odd, Oddities};
 
 use crate::run::log_file::LogFile;
@@ -62,9 +65,8 @@ use portent_trace::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use sites::{OpenCall, Site, Sites};
 use std::cell::Cell;
-use std::collections::btree_map;
+use std::collections::VecDeque;
 use std::fmt;
-use std::iter::Peekable;
 use std::path::Path;
 use std::sync::Arc;
 use survey::{Survey, numbers};
@@ -138,50 +140,23 @@ pub fn convert(
     let mut reader = file.reader(TABLES.take().unwrap_or_else(ReaderTables::new));
     let mut records = file.records();
     let mut batch = InputBatch::default();
-    let (mut index, mut thread) = (0, None);
-    // The address that the last event wrote.
-    let mut written = None;
-    while index < converter.survey.events || (reader.offset() as u64) < converter.survey.bytes {
+    let mut at = Position::default();
+    while at.index < converter.survey.events || (reader.offset() as u64) < converter.survey.bytes {
         let record = records.at(reader.offset()).and_then(|bytes| reader.next_record(bytes));
         match record {
-            Ok(Some(Record::Event(event))) => {
-                let running = reader.thread() as u32;
-                if thread != Some(running) {
-                    thread = Some(running);
-                    converter.sync.runs(running);
-                }
-                // Before the next event, not after the last: a note may still say something about that.
-                if batch.len() >= InputBatch::TARGET {
-                    sink.write(&converter.names, &batch)?;
-                    batch.restart(index, BatchPlace::Memory);
-                    progress(Progress { done: reader.offset() as u64, total });
-                }
-                let address = event.address;
-                let (event, stack) = converter.event(running, index, &event).map_err(TraceError::whole)?;
-                written = matches!(event.op, InputOp::Write(WriteOrder::Plain)).then_some(address);
-                batch.push_in(event, stack);
-                index += 1;
-            }
             // Nobody should write to it any more.
             Ok(Some(Record::Note(note::SWITCH, _))) if reader.thread() >= converter.survey.threads.len() => {
                 converter.survey.damage = Some(changed(reader.offset()));
                 break;
             }
-            Ok(Some(Record::Note(kind, payload))) => {
-                let ends = match kind {
-                    note::FREE => Some(InputOp::Free),
-                    note::DESTROY => Some(InputOp::Destroy),
-                    _ => None,
-                };
-                let mut at = index;
-                if let Some(op) = ends.filter(|_| written == Some(numbers::<1>(payload)[0]))
-                    && let Some(last) = batch.len().checked_sub(1)
-                {
-                    batch.ends(last, op);
-                    // An object that cannot end before the program does is destroyed without an event.
-                    at -= u64::from(op == InputOp::Destroy);
+            Ok(Some(record)) => {
+                // Before the next event, not after the last: a note may still say something about that.
+                if batch.len() >= InputBatch::TARGET && matches!(record, Record::Event(_)) {
+                    sink.write(&converter.names, &batch)?;
+                    batch.restart(at.index, BatchPlace::Memory);
+                    progress(Progress { done: reader.offset() as u64, total });
                 }
-                converter.note(kind, payload, reader.thread() as u32, at);
+                converter.take(record, reader.thread() as u32, &mut at, &mut batch).map_err(TraceError::whole)?;
             }
             Ok(None) => break,
             Err(damage) => {
@@ -190,6 +165,7 @@ pub fn convert(
             }
         }
     }
+    let index = at.index;
     TABLES.set(Some(reader.into_tables()));
     converter.settle_owners(index).map_err(TraceError::whole)?;
     sink.write(&converter.names, &batch)?;
@@ -278,12 +254,23 @@ struct Converter {
     /// What the block is called that the next event begins.
     block: String,
     /// What events wrote of which another value was recorded, by their numbers, from the next event on.
-    copied: Peekable<btree_map::IntoIter<u64, u64>>,
+    copied: VecDeque<(u64, u64)>,
+}
+
+/// Where a conversion is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Position {
+    /// The number of the next event.
+    index: u64,
+    /// Whose the last one was.
+    thread: Option<u32>,
+    /// The address that it wrote.
+    written: Option<u64>,
 }
 
 impl Converter {
     fn new(mut survey: Survey, directory: &Path, known: &Known) -> Result<Converter, TraceError> {
-        let copied = std::mem::take(&mut survey.copied).into_iter().peekable();
+        let copied = std::mem::take(&mut survey.copied).into_iter().collect();
         let known = known.0.as_deref().filter(|known| known.modules == survey.modules);
         let mut names = known.map_or_else(Names::default, |known| known.names.clone());
         let sites = known
@@ -334,6 +321,47 @@ impl Converter {
         })
     }
 
+    /// Converts a record of a thread; an event goes into the batch.
+    #[inline(always)]
+    fn take(
+        &mut self,
+        record: Record<'_>,
+        running: u32,
+        at: &mut Position,
+        batch: &mut InputBatch,
+    ) -> Result<(), Problem> {
+        match record {
+            Record::Event(event) => {
+                if at.thread != Some(running) {
+                    at.thread = Some(running);
+                    self.sync.runs(running);
+                }
+                let address = event.address;
+                let (event, stack) = self.event(running, at.index, &event)?;
+                at.written = matches!(event.op, InputOp::Write(WriteOrder::Plain)).then_some(address);
+                batch.push_in(event, stack);
+                at.index += 1;
+            }
+            Record::Note(kind, payload) => {
+                let ends = match kind {
+                    note::FREE => Some(InputOp::Free),
+                    note::DESTROY => Some(InputOp::Destroy),
+                    _ => None,
+                };
+                let mut index = at.index;
+                if let Some(op) = ends.filter(|_| at.written == Some(numbers::<1>(payload)[0]))
+                    && let Some(last) = batch.len().checked_sub(1)
+                {
+                    batch.ends(last, op);
+                    // An object that cannot end before the program does is destroyed without an event.
+                    index -= u64::from(op == InputOp::Destroy);
+                }
+                self.note(kind, payload, running, index);
+            }
+        }
+        Ok(())
+    }
+
     #[inline]
     fn event(&mut self, thread: u32, index: u64, event: &LogEvent) -> Result<(InputEvent, Option<StackId>), Problem> {
         let room = STACKS + index / EVENTS_PER_STACK;
@@ -344,7 +372,8 @@ impl Converter {
         let innermost = self.frames[thread as usize].last();
         let (line, stack) = self.sites.event(event.pc, innermost, room, &self.symbols, &mut self.names)?;
         let copied;
-        let event = match self.copied.next_if(|&(copy, _)| copy <= index) {
+        let due = self.copied.front().is_some_and(|&(copy, _)| copy <= index);
+        let event = match due.then(|| self.copied.pop_front()).flatten() {
             Some((copy, value)) if copy == index && event.op == op::WRITE => {
                 copied = LogEvent { value: Some(value), ..*event };
                 &copied

@@ -8,6 +8,7 @@ use crate::symbols::Module;
 use portent_runtime::log::{self, Damaged, Scanned, note};
 use portent_trace::{InputOp, Names, Object, ObjectName};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// What the first pass found.
 #[derive(Debug, Default)]
@@ -193,29 +194,20 @@ impl Survey {
     /// Reads all of a recording once.
     pub fn of(file: &LogFile, mut progress: impl FnMut(u64)) -> Survey {
         let mut survey = Survey { unrecorded: file.header().unrecorded, full: file.is_full(), ..Survey::default() };
-        let is_event: [bool; 512] = std::array::from_fn(|code| InputOp::from_code(code as u16).is_some());
         let (mut scanner, mut records) = (file.scanner(), file.records());
-        let mut running = 0;
+        let mut running;
         survey.thread(0);
         loop {
             match records.at(scanner.offset()).and_then(|bytes| scanner.next_record(bytes)) {
-                Ok(Some(Scanned::Event(op))) => {
-                    if !is_event[usize::from(op) % is_event.len()] {
-                        let what = "an event has an impossible operation";
+                Ok(Some(record)) => {
+                    running = scanner.thread();
+                    if let Err(what) = survey.take(record, running) {
                         survey.damage = Some(Damaged { offset: survey.bytes as usize, what });
                         break;
                     }
-                    let thread = &mut survey.threads[running];
-                    thread.events += 1;
-                    thread.before_last = std::mem::replace(&mut thread.last, survey.events);
-                    survey.events += 1;
-                    if survey.events.is_multiple_of(1 << 20) {
+                    if survey.events.is_multiple_of(1 << 20) && matches!(record, Scanned::Event(_)) {
                         progress(scanner.offset() as u64);
                     }
-                }
-                Ok(Some(Scanned::Note(kind, payload))) => {
-                    running = scanner.thread();
-                    survey.note(kind, payload, running);
                 }
                 Ok(None) => break,
                 Err(damage) => {
@@ -229,7 +221,27 @@ impl Survey {
         survey
     }
 
-    fn thread(&mut self, number: u64) -> &mut Thread {
+    /// Takes in a record of a thread; what is wrong with it, if anything is.
+    #[inline]
+    pub(super) fn take(&mut self, record: Scanned<'_>, running: usize) -> Result<(), &'static str> {
+        static IS_EVENT: LazyLock<[bool; 512]> =
+            LazyLock::new(|| std::array::from_fn(|code| InputOp::from_code(code as u16).is_some()));
+        match record {
+            Scanned::Event(op) => {
+                if !IS_EVENT[usize::from(op) % IS_EVENT.len()] {
+                    return Err("an event has an impossible operation");
+                }
+                let thread = &mut self.threads[running];
+                thread.events += 1;
+                thread.before_last = std::mem::replace(&mut thread.last, self.events);
+                self.events += 1;
+            }
+            Scanned::Note(kind, payload) => self.note(kind, payload, running),
+        }
+        Ok(())
+    }
+
+    pub(super) fn thread(&mut self, number: u64) -> &mut Thread {
         let number = (number as usize).min(log::MAX_THREADS - 1);
         if number >= self.threads.len() {
             self.threads.resize(number + 1, Thread::default());

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::convert::survey::{AtGoal, Diverged, Thread};
 use crate::convert::{self, Converted, Known, Waiting};
 use crate::run::examine::{self, Nature};
-use crate::run::launch::{self, Ended, Invocation};
+use crate::run::launch::{self, Ended, Invocation, Running};
 use crate::run::log_file::LogFile;
 use crate::run::output::Streams;
 use crate::run::server::ForkServer;
@@ -89,6 +89,16 @@ impl NativeProgram {
     /// Runs it as the plan says, until it ends. Its output goes where Portent's own goes.
     pub fn start(&self, plan: &Plan<'_>) -> Result<Finished<'_>, Error> {
         self.start_with(plan, self.recorded(plan)?.as_ref(), Streams::Inherited)
+    }
+
+    /// The same; `seen` is told about the program when it has been started.
+    pub fn start_seen(&self, plan: &Plan<'_>, seen: &mut dyn FnMut(Running)) -> Result<Finished<'_>, Error> {
+        let (low, streams) = (self.plan(plan, None), Streams::Inherited);
+        let ended = launch::run_seen(&self.invocation, &low, streams, plan.limit, self.processes(plan), seen)?;
+        if !ended.log.is_claimed() {
+            return Err(examine::not_instrumented(&self.invocation.program, self.nature));
+        }
+        Ok(Finished { invocation: &self.invocation, plan: low, streams, known: &self.known, ended })
     }
 
     /// How the run that a plan is to be like was recorded.

@@ -14,6 +14,7 @@ use super::{descriptors, family, library, owner};
 use crate::Error;
 use nix::sys::personality::{self, Persona};
 use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
 use portent_explore::{End, Output};
 use portent_runtime::plan::Plan;
 use portent_trace::TraceError;
@@ -191,6 +192,45 @@ pub fn run(
     limit: Option<Duration>,
     processes: Option<&Path>,
 ) -> Result<Ended, Error> {
+    run_seen(invocation, plan, streams, limit, processes, &mut |_| ())
+}
+
+/// A program that runs.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// Its recording, which grows.
+    pub log: PathBuf,
+    pid: Pid,
+}
+
+impl Running {
+    /// The system's number of it.
+    pub fn process(&self) -> u32 {
+        self.pid.as_raw().unsigned_abs()
+    }
+    /// Sends it a signal, by its number.
+    pub fn signal(&self, number: i32) -> std::io::Result<()> {
+        let signal = Signal::try_from(number)?;
+        Ok(signal::kill(self.pid, signal)?)
+    }
+}
+
+/// The number of a signal, by its name: `TERM`, `SIGTERM` or `15`.
+pub fn signal_named(name: &str) -> Option<i32> {
+    let by_name = |name: &str| name.parse::<Signal>().ok();
+    let by_number = || name.parse().ok().and_then(|number: i32| Signal::try_from(number).ok());
+    by_name(name).or_else(|| by_name(&format!("SIG{name}"))).or_else(by_number).map(|signal| signal as i32)
+}
+
+/// The same as [`run`]; `seen` is told about the program when it has been started.
+pub fn run_seen(
+    invocation: &Invocation,
+    plan: &Plan,
+    streams: Streams,
+    limit: Option<Duration>,
+    processes: Option<&Path>,
+    seen: &mut dyn FnMut(Running),
+) -> Result<Ended, Error> {
     let libraries = library::directory()?;
     let session = session::directory(invocation)?;
     let in_session = |error| io(error, session.path());
@@ -220,6 +260,7 @@ pub fn run(
     let (Followed { status, timed_out, asked_to_end }, randomised) = with_signals(|signals| {
         let (child, randomised) = start(&mut command)?;
         first = child.id() as i32;
+        seen(Running { log: session.path().join("log"), pid: Pid::from_raw(first) });
         let followed = signals
             .follow(Process::Started(child), limit, files.as_mut())
             .map_err(|error| io(error, &invocation.program))?;

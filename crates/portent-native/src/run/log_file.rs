@@ -174,7 +174,7 @@ impl Records<'_> {
 }
 
 /// The fields of a header, in their places.
-fn header(bytes: &[u8]) -> Option<Header> {
+pub(super) fn header(bytes: &[u8]) -> Option<Header> {
     let number = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
     let wide = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
     bytes.starts_with(&MAGIC).then_some(Header {

@@ -22,4 +22,6 @@ pub mod server;
 #[cfg(target_os = "linux")]
 mod session;
 #[cfg(target_os = "linux")]
+pub mod tail;
+#[cfg(target_os = "linux")]
 mod watch;

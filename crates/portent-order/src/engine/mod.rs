@@ -103,6 +103,10 @@ pub struct Engine<'v, 't> {
     evaluation: Option<Evaluation<'v, 't>>,
     guess: Option<Guess<'v, 't>>,
     tiers: Tiers,
+    /// Whether questions begin with what earlier ones found out.
+    reuse: bool,
+    /// Whether there were earlier ones.
+    begun: bool,
 }
 
 /// How a target was settled.
@@ -125,7 +129,22 @@ impl<'v, 't> Engine<'v, 't> {
     fn on(window: &'v Window<'t>) -> Self {
         let (saturation, evaluation) = (Saturation::new(window), Evaluation::of(window));
         let (simulator, tiers) = (Simulator::default(), Tiers::default());
-        Engine { window, saturation, search: None, simulator, evaluation, guess: None, tiers }
+        Engine {
+            window,
+            saturation,
+            search: None,
+            simulator,
+            evaluation,
+            guess: None,
+            tiers,
+            reuse: true,
+            begun: false,
+        }
+    }
+
+    /// The same, which forgets what it found out when it has answered, if it is not to be reused: for comparison. It answers the same.
+    pub fn reusing(self, reuse: bool) -> Self {
+        Engine { reuse, ..self }
     }
 
     /// What the tiers have done so far.
@@ -190,6 +209,14 @@ impl<'v, 't> Engine<'v, 't> {
         self.settle_from(&mark, target, effort)
     }
 
+    /// By an engine that knows nothing of earlier questions.
+    fn settle_anew(&mut self, target: &Target, effort: Effort) -> Settled {
+        let mut engine = Engine::on(self.window);
+        let settled = engine.settle(target, effort);
+        self.tiers.add(&engine.tiers());
+        settled
+    }
+
     /// The observed order of just the events that the target needs, if that will do.
     fn project(&mut self, target: &Target) -> Option<Settled> {
         let w = self.window;
@@ -215,6 +242,11 @@ impl<'v, 't> Engine<'v, 't> {
 
     /// Tiers 2 and 3, from a set that the target contains; leaves it as it was at the mark.
     fn settle_from(&mut self, mark: &Mark, target: &Target, effort: Effort) -> Settled {
+        if !self.reuse {
+            self.saturation.undo(mark);
+            return self.settle_anew(target, effort);
+        }
+        self.tiers.reused += u64::from(std::mem::replace(&mut self.begun, true));
         if self.saturation.close(target).is_err() {
             self.saturation.undo(mark);
             self.tiers.saturated += 1;

@@ -59,7 +59,8 @@ impl Engine<'_, '_> {
         let event = |node: Node| w.event(node);
         let op = |node: Node| -> Op { w.trace.op(event(node)) };
         let (chain, place, mine) = (w.chain_of[access], w.place[access], op(access));
-        if let Some(before) = w.before(access)
+        if self.reuse
+            && let Some(before) = w.before(access)
             && self.saturation.grow(w.past_of(before)).is_err()
         {
             debug_assert!(false, "what has happened before an access was observed so");
@@ -70,7 +71,7 @@ impl Engine<'_, '_> {
             let other = list.chain;
             let happened = self.saturation.cut()[other];
             let first = list.nodes.partition_point(|&b| w.place[b] < happened);
-            for &partner in &list.nodes[first..] {
+            for (at, &partner) in list.nodes.iter().enumerate().skip(first) {
                 let before = w.before(partner);
                 if before.is_some_and(|before| w.past_of(before)[chain] > place) {
                     break;
@@ -86,7 +87,7 @@ impl Engine<'_, '_> {
                 target.stop[chain] = place;
                 target.stop[other] = w.place[partner];
                 target.cut.copy_from_slice(self.saturation.cut());
-                if let Some(before) = before {
+                for before in before.into_iter().chain(w.before(access).filter(|_| !self.reuse)) {
                     target.cut.join(w.past_of(before));
                 }
                 self.tiers.queries += 1;
@@ -95,8 +96,11 @@ impl Engine<'_, '_> {
                     Settled::Impossible
                 } else if let Some(settled) = self.project(&target) {
                     settled
+                } else if !self.reuse {
+                    self.settle_anew(&target, effort)
                 } else if self.saturation.grow(target.cut.row()).is_err() {
                     self.tiers.saturated += 1;
+                    self.tiers.implied += (list.nodes.len() - at - 1) as u64;
                     break;
                 } else {
                     let inner = self.saturation.mark();

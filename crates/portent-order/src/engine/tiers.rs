@@ -23,6 +23,10 @@ pub struct Tiers {
     pub conflicts: u64,
     /// Clauses the search holds, made for one question and used for all.
     pub clauses: u64,
+    /// Questions for saturation and search that began with what earlier ones had found out.
+    pub reused: u64,
+    /// Pairs that needed no question, since an earlier answer settled them as well.
+    pub implied: u64,
 }
 
 impl Tiers {
@@ -42,5 +46,7 @@ impl Tiers {
         self.decisions += other.decisions;
         self.conflicts += other.conflicts;
         self.clauses += other.clauses;
+        self.reused += other.reused;
+        self.implied += other.implied;
     }
 }

@@ -2,12 +2,14 @@
 
 mod behaviour;
 mod defects;
+mod engines;
 mod filters;
 mod final_values;
 mod frees;
 mod lattice;
 mod law;
 mod lost_updates;
+mod online;
 mod oracle;
 mod other_branch;
 mod other_instances;

@@ -28,5 +28,9 @@ mod suites;
 #[cfg(target_os = "linux")]
 mod tree;
 pub(crate) mod validate;
+#[cfg(target_os = "linux")]
+pub(crate) mod watch;
+#[cfg(target_os = "linux")]
+mod watching;
 
 pub(crate) use crate::terminal::{print, print_as_it_is};

@@ -11,7 +11,7 @@ use crate::reports::{self, Filters};
 use crate::terminal::{self, Bar, Unit};
 use crate::traces::Input;
 use portent_explore::{Properties, Request};
-use portent_predict::{BugKind, Control, Options, Prediction, PropertyOptions, Why, by_happens_before};
+use portent_predict::{BugKind, Control, Options, Prediction, PropertyOptions, Why, by_happens_before, by_locksets};
 use portent_report::{Extras, Report, Settings, text};
 use portent_trace::{Progress, Trace};
 use std::sync::atomic::Ordering;
@@ -65,6 +65,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<ExitCode, Failure> {
     let prediction = match args.engine {
         _ if !complete => Prediction::not_examined(&options.kinds, why_to_stop().unwrap_or(Why::Budget)),
         EngineName::Hb => by_happens_before(&trace),
+        EngineName::Lockset => by_locksets(&trace),
         EngineName::Order => watched(&trace, &request, input.name()),
     };
     if spec.is_some() && complete {
@@ -146,12 +147,15 @@ fn declarations(_: &PredictArgs) -> std::collections::BTreeMap<String, String> {
 fn options(args: &PredictArgs) -> Result<Options, Failure> {
     let mut options = args.search.options()?;
     options.model = args.model.model();
-    if args.engine == EngineName::Hb {
+    options.reuse = !args.no_reuse;
+    if let name @ ("hb" | "lockset") = args.engine.name() {
         if args.search.spec.is_some() {
-            return Err(Failure::usage("--engine hb does not check properties", "leave out --spec, or --engine"));
+            let help = "leave out --spec, or --engine";
+            return Err(Failure::usage(format!("--engine {name} does not check properties"), help));
         }
         if !options.kinds.contains(&BugKind::Race) {
-            return Err(Failure::usage("--engine hb finds races only", "leave out --kind, or add race to it"));
+            let help = "leave out --kind, or add race to it";
+            return Err(Failure::usage(format!("--engine {name} finds races only"), help));
         }
         options.kinds = vec![BugKind::Race];
     }
@@ -159,7 +163,7 @@ fn options(args: &PredictArgs) -> Result<Options, Failure> {
 }
 
 /// Predicts with a progress bar, until done or interrupted.
-fn watched(trace: &Trace, request: &Request<'_>, name: &str) -> Prediction {
+pub(super) fn watched(trace: &Trace, request: &Request<'_>, name: &str) -> Prediction {
     let bar = Mutex::new(Bar::new(format!("predicting {name}"), Unit::Events));
     let progress = |done, total| {
         if let Ok(mut bar) = bar.lock() {
@@ -167,4 +171,14 @@ fn watched(trace: &Trace, request: &Request<'_>, name: &str) -> Prediction {
         }
     };
     portent_explore::predict(trace, request, &Control { interrupt: Some(&INTERRUPTED), progress: Some(&progress) })
+}
+
+impl EngineName {
+    fn name(self) -> &'static str {
+        match self {
+            EngineName::Order => "order",
+            EngineName::Hb => "hb",
+            EngineName::Lockset => "lockset",
+        }
+    }
 }

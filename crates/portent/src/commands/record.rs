@@ -132,7 +132,7 @@ fn create(output: &Path) -> Result<Box<dyn TraceSink>, Failure> {
 }
 
 /// Turns the recording into a trace that says how it was made.
-fn write(finished: &Finished<'_>, output: &Path) -> Result<Recorded, Failure> {
+pub(super) fn write(finished: &Finished<'_>, output: &Path) -> Result<Recorded, Failure> {
     let mut bar = Bar::new(format!("writing {}", output.display()), Unit::Bytes);
     let mut sink = create(output)?;
     let recorded = finished.write(&mut *sink, |progress| bar.update(progress))?;

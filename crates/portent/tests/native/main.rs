@@ -23,6 +23,7 @@ mod stacks;
 mod survives;
 mod trees;
 mod twins;
+mod watch;
 
 use check::{natively, record_and_replay};
 use portent_testing::command::Portent;
