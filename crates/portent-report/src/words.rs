@@ -59,12 +59,31 @@ pub fn short(name: &str, width: usize) -> String {
 pub(crate) fn title(name: &str, width: usize) -> String {
     let mut name = printable(name).into_owned();
     while name.chars().count() > width
-        && let Some(at) = name.find(" in ")
-        && let Some(end) = name[at..].find("()")
+        && let Some((start, end)) = whereabouts(&name)
     {
-        name.replace_range(at..at + end + "()".len(), "");
+        name.replace_range(start..end, "");
     }
     short(&name, width)
+}
+
+/// The first ` in FUNCTION()` of a name; ` in main::{lambda()#1}()` and ` in (started in main())` are one each.
+fn whereabouts(name: &str) -> Option<(usize, usize)> {
+    let start = name.find(" in ")?;
+    let begin = start + " in ".len();
+    let mut depth = 0;
+    for (at, c) in name[begin..].char_indices() {
+        match c {
+            '(' | '{' | '<' | '[' => depth += 1,
+            ')' | '}' | '>' | ']' => depth -= 1,
+            ' ' | ',' if depth == 0 => return None,
+            _ => {}
+        }
+        let rest = &name[begin + at + c.len_utf8()..];
+        if c == ')' && depth == 0 && (rest.is_empty() || rest.starts_with([' ', ',', '.', '[', '+'])) {
+            return Some((start, name.len() - rest.len()));
+        }
+    }
+    None
 }
 
 /// A function as people say it: without its parameters and the inner parts of its templates.
@@ -203,6 +222,13 @@ mod tests {
         let race = "data race on value of an element of totals.words in main()";
         assert_eq!(title(race, 60), race);
         assert_eq!(title(race, 50), "data race on value of an element of totals.words");
+    }
+
+    #[test]
+    fn headings_lose_whole_functions() {
+        assert_eq!(title("use after free in (started in main())", 20), "use after free");
+        assert_eq!(title("use after free in main::{lambda(int)#1}()", 20), "use after free");
+        assert_eq!(title("data race on total in main(), line 3", 26), "data race on total, line 3");
     }
 
     #[test]

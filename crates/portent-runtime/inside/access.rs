@@ -8,8 +8,8 @@
 
 use crate::entry::entry;
 use crate::log::{CallFrame, op};
-use crate::state::{self, Pending, Thread, UnreadWrite, plain};
-use crate::{record, sched};
+use crate::state::{self, FRAMES, Pending, Thread, UnreadWrite, plain};
+use crate::{init, record, sched};
 
 /// Waits for the thread's turn, if its events are used up.
 #[inline(always)]
@@ -45,6 +45,30 @@ pub fn write_text(me: &mut Thread, address: usize, most: usize, pc: usize) {
         turn(me, op::WRITE, address, 1, pc);
         me.unread = UnreadWrite { pc, address, size: most | UnreadWrite::TEXT, op: op::WRITE };
     }
+}
+
+/// Where the program called the library that does something at `pc`; `pc` itself if that is in the program, or nothing better is known.
+///
+/// Libraries do not tell when they are called. But the stack pointer of a function is the same wherever it calls others, unless they
+/// get arguments on the stack: the return address is right below it.
+pub fn caller(me: &mut Thread, pc: usize) -> usize {
+    /// Stacks of libraries are not so deep.
+    const FAR: usize = 1 << 16;
+    if init::is_in_program(pc) {
+        return pc;
+    }
+    let here = &raw const pc as usize;
+    for _ in 0..me.depth.min(FRAMES) {
+        let stack = me.frames[(me.depth - 1) % FRAMES];
+        if stack > here {
+            let near = stack - here < FAR;
+            let found = near.then(|| record::load(stack - size_of::<usize>(), size_of::<usize>())).flatten();
+            return found.map(|found| found as usize).filter(|&found| init::is_in_program(found)).unwrap_or(pc);
+        }
+        // It has been left by an exception.
+        me.depth -= 1;
+    }
+    pc
 }
 
 macro_rules! accesses {
@@ -141,6 +165,8 @@ pub extern "C-unwind" fn function_entry(caller: usize, pc: usize, stack: usize, 
             sched::ask(me, plain(op::CALL, caller, pc));
         }
         record::valued(me, op::CALL, caller, call_frame(caller, stack, pointer).value(), pc);
+        me.frames[me.depth % FRAMES] = stack;
+        me.depth += 1;
         state::leave(me);
     }
 }
@@ -151,6 +177,7 @@ pub extern "C-unwind" fn function_exit(pc: usize) {
             sched::ask(me, plain(op::RETURN, 0, pc));
         }
         record::plain(me, op::RETURN, 0, pc);
+        me.depth = me.depth.saturating_sub(1);
         state::leave(me);
     }
 }

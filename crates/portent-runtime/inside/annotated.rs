@@ -196,6 +196,33 @@ pub extern "C-unwind" fn pre_unlock(at: usize, flags: u32, pc: usize) -> i32 {
     if all { levels as i32 } else { 0 }
 }
 
+/// Takes a lock of which nothing but this is made: [`crate::openmp`]'s.
+pub fn take(me: &mut Thread, at: usize, nests: bool, pc: usize) {
+    remember(at, if nests { flag::WRITE_REENTRANT } else { 0 });
+    let wait = Wait::AnnotatedWrite(at);
+    sched::before(me, Pending { op: op::ACQUIRE, address: at, pc, wait, ..Pending::default() });
+    taken(me, at, false, 1);
+    record::plain(me, op::ACQUIRE, at, pc);
+}
+
+/// The same, if it is free; how often the thread has it then.
+pub fn try_to_take(me: &mut Thread, at: usize, nests: bool, pc: usize) -> u64 {
+    remember(at, if nests { flag::WRITE_REENTRANT } else { 0 });
+    sched::before(me, state::plain(op::TRY_ACQUIRE, at, pc));
+    if !can_write(at, me) {
+        record::plain(me, op::BUSY, at, pc);
+        return 0;
+    }
+    taken(me, at, false, 1);
+    record::plain(me, op::TRY_ACQUIRE, at, pc);
+    find(at).depth
+}
+
+/// Gives such a lock back, once.
+pub fn give_back(me: &mut Thread, at: usize, pc: usize) {
+    release(me, at, false, false, pc);
+}
+
 fn release(me: &mut Thread, at: usize, reads: bool, all: bool, pc: usize) -> u64 {
     let op = match (reads, all) {
         (true, _) => op::RELEASE_SHARED,

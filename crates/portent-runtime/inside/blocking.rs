@@ -7,13 +7,14 @@
 //! order, and what they return in a replay is what they returned before. A time-out passes in virtual time, like that of a condition.
 //! In all other calls the token is given away, and their return is an event, so that the schedule says when it happened.
 
+use crate::blocks::Family;
 use crate::channels::{self, DEVICE, FIFO, SOCKET, examine, register};
 use crate::entry::entry;
 use crate::log::{call, op};
 use crate::real::{Ptr, Real};
 use crate::state::{self, Thread};
 use crate::waits::{self, Call, at_once, away};
-use crate::{access, answers, descriptors, outside, record, sys};
+use crate::{access, answers, descriptors, heap, outside, record, streams, sys};
 
 const F_GETFL: usize = 3;
 /// `recvmsg` is to fill all parts.
@@ -33,7 +34,7 @@ fn sends(me: &mut Thread, fd: usize, pc: usize) {
 
 /// After something was received.
 fn received(me: &mut Thread, fd: usize, pc: usize) {
-    if let Some(at) = channels::of(fd) {
+    if let Some(at) = channels::of_received(fd) {
         channels::receive(me, at, pc);
     }
 }
@@ -147,15 +148,15 @@ fn perform(me: &mut Thread, does: Does, arguments: [usize; 6], pc: usize, real: 
     {
         access::read(me, op::READ, buffer, size, pc);
     }
-    if let Does::Sends
-    | Does::SendsParts
-    | Does::SendsMessage
-    | Does::SendsCount
-    | Does::SendsMany
-    | Does::Writes
-    | Does::Connects = does
+    if let Does::Sends | Does::SendsParts | Does::SendsMessage | Does::SendsCount | Does::SendsMany | Does::Writes =
+        does
     {
         sends(me, fd, pc);
+    }
+    if let Does::Connects = does
+        && channels::of(fd).is_some()
+    {
+        channels::send(me, channels::SOCKETS, pc);
     }
     if let Does::Closes = does {
         closes(me, fd, pc);
@@ -216,11 +217,13 @@ fn perform(me: &mut Thread, does: Does, arguments: [usize; 6], pc: usize, real: 
         }
         Does::Accepts => {
             outside::accepted(result as usize, pc);
-            channels::receive_everything(me, pc);
+            // Who connects says so before it is a connection.
+            channels::receive(me, channels::SOCKETS, pc);
         }
         Does::Connects => {
             outside::connected(fd);
-            received(me, fd, pc);
+            // So does who listens.
+            channels::receive(me, channels::SOCKETS, pc);
         }
         Does::TakesSignal if result > 0 => took(me, result as i32, pc),
         // SAFETY: the call has put the number there.
@@ -393,6 +396,7 @@ six! { recvfrom sendto pselect }
 
 /// Reads from a stream: the token is given away where the other end may take its time, a pipe, a socket, standard input.
 pub fn from_stream(file: usize, pc: usize, real: impl FnOnce() -> usize) -> usize {
+    streams::used(file, pc);
     let fd = descriptor(file);
     let waits = fd == 0 || (fd > 0 && matches!(examine(fd as usize).0, FIFO | SOCKET));
     match waits.then(state::enter).flatten() {
@@ -415,13 +419,16 @@ macro_rules! flushes {
             pub unsafe extern "C-unwind" fn $name(file: usize, pc: usize) -> i32 {
                 #[unsafe(link_section = "portent_real")]
                 static REAL: Real = Real::new($symbol);
+                streams::used(file, pc);
                 let fd = if file == 0 { -1 } else { descriptor(file) };
                 if fd > 2 && let Some(me) = state::enter() {
                     sends(me, fd as usize, pc);
                     state::leave(me);
                 }
-                // SAFETY: the C library's function, with its own argument.
-                unsafe { std::mem::transmute::<Ptr, extern "C-unwind" fn(usize) -> i32>(REAL.required())(file) }
+                // SAFETY: the C library's function, with its own argument. What it frees, the program frees here.
+                heap::on_behalf(pc, Family::Malloc, || unsafe {
+                    std::mem::transmute::<Ptr, extern "C-unwind" fn(usize) -> i32>(REAL.required())(file)
+                })
             }
         )*
     };

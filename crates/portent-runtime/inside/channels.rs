@@ -4,7 +4,8 @@
 //! until then, unless it has received that already. That orders more than is needed where several messages are on their way,
 //! and never less, as long as no more than [`SENDERS`] threads send on one channel.
 //!
-//! A pipe is known by its inode; all sockets are one channel, and so are pipes and event counters after the first thousand.
+//! A pipe is known by its inode. Of a TCP connection each direction is a channel, known by the addresses of both ends
+//! ([`crate::connections`]); all other sockets are one, and so are connections, pipes and event counters when there are too many.
 //! Each signal is a channel: installing its handler, starting a timer for it and sending it come before the handler runs.
 //! FIFOs that the program opens by name are not known. What the program was started with (its standard output, say) leads
 //! elsewhere and orders nothing.
@@ -13,7 +14,7 @@
 
 use crate::log::op;
 use crate::state::{self, Thread};
-use crate::{record, sched, sys};
+use crate::{connections, record, sched, sys};
 
 const MOST: usize = 1024;
 const SENDERS: usize = 32;
@@ -98,7 +99,7 @@ pub fn of(fd: usize) -> Option<usize> {
     // SAFETY: the holder of the token.
     let channels = unsafe { &(&*&raw const CHANNELS)[..COUNT] };
     match examine(fd) {
-        (SOCKET, _) if fd > 2 => Some(SOCKETS),
+        (SOCKET, _) if fd > 2 => Some(connections::of(fd).map_or(SOCKETS, |[there, _]| connection(there))),
         (FIFO | 0, _) => {
             let key = key(fd);
             let found = (FIRST..channels.len()).rev().find(|&at| channels[at].key == key);
@@ -109,11 +110,38 @@ pub fn of(fd: usize) -> Option<usize> {
     }
 }
 
+/// The channel on which a descriptor receives: of a connection, the other direction.
+pub fn of_received(fd: usize) -> Option<usize> {
+    match connections::of(fd) {
+        Some([_, here]) if fd > 2 => Some(connection(here)),
+        _ => of(fd),
+    }
+}
+
+/// The channel of one direction of a connection, new if nothing was told there yet.
+fn connection(key: u64) -> usize {
+    /// So many are told apart: whoever polls looks at all of them.
+    const CONNECTIONS: usize = 256;
+    // SAFETY: the holder of the token.
+    unsafe {
+        let channels = &(&*&raw const CHANNELS)[..COUNT];
+        let found = (FIRST..channels.len()).rev().find(|&at| channels[at].key == key);
+        let known = channels[FIRST.min(channels.len())..].iter().filter(|one| one.key & connections::KEY != 0).count();
+        if found.is_none() && COUNT < MOST && known < CONNECTIONS {
+            CHANNELS[COUNT] = Channel { key, ..UNUSED };
+            COUNT += 1;
+            return COUNT - 1;
+        }
+        found.unwrap_or(SOCKETS)
+    }
+}
+
 /// Whether a call on a descriptor (plus one; 0 for none) would wait for other threads of this process: on a pipe of the program's
 /// own that is empty, or full, while there is no other process that could change that.
 pub fn is_stuck(descriptor: usize) -> bool {
     let Some(fd) = descriptor.checked_sub(1) else { return false };
-    if of(fd).is_none_or(|at| at < FIRST) || sys::has_children() {
+    // Whoever asks need not hold the token, and of sockets nothing is known.
+    if examine(fd).0 == SOCKET || of(fd).is_none_or(|at| at < FIRST) || sys::has_children() {
         return false;
     }
     // The end that is read has no POLLOUT, the other no POLLIN.

@@ -6,7 +6,7 @@
 use crate::log::{self, fault, note};
 use crate::objects::{self, fault_told};
 use crate::state::{self, Thread};
-use crate::{channels, record, sched, sys};
+use crate::{channels, connections, record, sched, sys};
 
 /// Descriptors from here on are not looked at.
 const MOST: usize = log::DESCRIPTORS_EACH as usize;
@@ -102,6 +102,7 @@ pub fn closed(descriptor: usize, pc: usize) {
         return;
     }
     let Some(me) = state::enter() else { return };
+    connections::closed(descriptor);
     // SAFETY: the holder of the token.
     unsafe { CLOSED[descriptor] = me.id + 1 };
     record::numbers(note::CLOSE, &[descriptor as u64, pc as u64]);

@@ -42,6 +42,7 @@ fn made(me: &mut Thread, block: Ptr, size: usize, pc: usize) {
 fn noted(me: &mut Thread, block: Ptr, size: usize, pc: usize, kind: u64) {
     if !block.is_null() {
         let (pc, family) = asked_for(me, pc);
+        let pc = access::caller(me, pc);
         blocks::allocated(block as usize, family);
         record::numbers(note::ALLOCATE, &[block as u64, size as u64, pc as u64, kind]);
     }

@@ -9,7 +9,7 @@ use crate::entry::entry;
 use crate::heap::{made_inside, on_behalf};
 use crate::libc_memory::{ALL, NONE, text, touch};
 use crate::real::{Ptr, Real};
-use crate::{blocking, state};
+use crate::{blocking, state, streams};
 
 /// Functions that are passed on, after `$read` was read.
 macro_rules! allocating {
@@ -60,6 +60,7 @@ fn line_is_read(line: *const usize, pc: usize) {
 }
 
 pub unsafe extern "C-unwind" fn getline(line: usize, size: usize, file: usize, pc: usize) -> isize {
+    streams::used(file, pc);
     // SAFETY: passed on.
     let result = unsafe { blocking::getline(line, size, file, pc) };
     line_is_read(line as *const usize, pc);

@@ -7,11 +7,12 @@ use crate::entry::entry;
 use crate::log::op;
 use crate::real::{Ptr, Real};
 use crate::state;
-use crate::{access, answers, blocking, record, sys};
+use crate::{access, answers, blocking, record, streams, sys};
 
 /// Records a read and then a write, each of a range that may be empty.
 pub fn touch(read: (usize, usize), write: (usize, usize), pc: usize) {
     if let Some(me) = state::enter() {
+        let pc = access::caller(me, pc);
         if read.1 > 0 {
             access::read(me, op::READ, read.0, read.1, pc);
         }
@@ -65,13 +66,13 @@ pub unsafe extern "C-unwind" fn memset(to: *mut u8, byte: i32, size: usize, pc: 
 
 /// Functions that are recorded and then passed on: `$before` gives what is read and what is written.
 macro_rules! passed_on {
-    ($($name:ident($($arg:ident),*) $symbol:literal: $before:expr;)*) => {
+    (|$pc:ident| $($name:ident($($arg:ident),*) $symbol:literal: $before:expr;)*) => {
         $(
-            pub unsafe extern "C-unwind" fn $name($($arg: usize,)* pc: usize) -> usize {
+            pub unsafe extern "C-unwind" fn $name($($arg: usize,)* $pc: usize) -> usize {
                 #[unsafe(link_section = "portent_real")]
                 static REAL: Real = Real::new($symbol);
                 let (read, write): ((usize, usize), (usize, usize)) = $before;
-                touch(read, write, pc);
+                touch(read, write, $pc);
                 type Function = unsafe extern "C-unwind" fn($(passed_on!(@ $arg)),*) -> usize;
                 // SAFETY: the C library's function, with its own arguments.
                 unsafe { std::mem::transmute::<Ptr, Function>(REAL.required())($($arg),*) }
@@ -82,6 +83,7 @@ macro_rules! passed_on {
 }
 
 passed_on! {
+    |pc|
     strlen(s) b"strlen\0": (text(s, ALL), NONE);
     strnlen(s, n) b"strnlen\0": (text(s, n), NONE);
     strcpy(to, from) b"strcpy\0": { let from = text(from, ALL); (from, (to, from.1)) };
@@ -94,8 +96,8 @@ passed_on! {
     strtol(s, end, base) b"strtol\0": (text(s, ALL), NONE);
     strtoul(s, end, base) b"strtoul\0": (text(s, ALL), NONE);
     puts(s) b"puts\0": (text(s, ALL), NONE);
-    fputs(s, file) b"fputs\0": (text(s, ALL), NONE);
-    fwrite(from, size, n, file) b"fwrite\0": ((from, size.wrapping_mul(n)), NONE);
+    fputs(s, file) b"fputs\0": { streams::used(file, pc); (text(s, ALL), NONE) };
+    fwrite(from, size, n, file) b"fwrite\0": { streams::used(file, pc); ((from, size.wrapping_mul(n)), NONE) };
     memchr(s, c, n) b"memchr\0": ((s, n), NONE);
 }
 
@@ -222,10 +224,16 @@ extern "C" fn text_is_written(to: usize, most: usize, pc: usize) {
 static SNPRINTF: Real = Real::new(b"snprintf\0");
 #[unsafe(link_section = "portent_real")]
 static SPRINTF: Real = Real::new(b"sprintf\0");
+#[unsafe(link_section = "portent_real")]
+static FPRINTF: Real = Real::new(b"fprintf\0");
 
 extern "C" fn before_snprintf(to: usize, most: usize, pc: usize) -> Ptr {
     text_is_written(to, most, pc);
     SNPRINTF.required()
+}
+extern "C" fn before_fprintf(file: usize, _format: usize, pc: usize) -> Ptr {
+    streams::used(file, pc);
+    FPRINTF.required()
 }
 extern "C" fn before_sprintf(to: usize, _format: usize, pc: usize) -> Ptr {
     text_is_written(to, ALL, pc);
@@ -265,6 +273,7 @@ macro_rules! variadic {
 variadic! {
     snprintf => before_snprintf;
     sprintf => before_sprintf;
+    fprintf => before_fprintf;
 }
 
 entry! {

@@ -30,7 +30,7 @@ fn waits_for(wait: Wait) -> Option<(usize, &'static str)> {
     match wait {
         Wait::Mutex(at) => Some((at, "mutex")),
         Wait::Spin(at) => Some((at, "spin lock")),
-        Wait::RwRead(at) | Wait::RwWrite(at) => Some((at, "read-write lock")),
+        Wait::RwRead(at) | Wait::RwReadBehind(at) | Wait::RwWrite(at) => Some((at, "read-write lock")),
         Wait::AnnotatedRead(at) | Wait::AnnotatedWrite(at) => Some((at, "lock")),
         Wait::Condition(at) => Some((at, "condition")),
         Wait::Semaphore(at) => Some((at, "semaphore")),

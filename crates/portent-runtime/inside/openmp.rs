@@ -15,18 +15,36 @@ use crate::annotate::order;
 use crate::entry::entry;
 use crate::log::{message, note, op};
 use crate::real::{Ptr, Real};
-use crate::{record, sched, state};
+use crate::state::{self, Thread};
+use crate::{annotated, record, sched};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a place in the program's memory stands for where order is declared: the address of a byte of each.
-static NAMES: [u8; 4] = [0; 4];
-const BARRIER: usize = 0;
-const ORDERED: usize = 1;
-const COPY: usize = 2;
-const CRITICAL: usize = 3;
+static NAMES: [u8; 5] = [0; 5];
+/// Two, of which a team uses one after the other: whoever leaves a barrier late has not come after those who are at the next
+/// one already. Nobody is two ahead.
+const BARRIERS: usize = 0;
+const ORDERED: usize = 2;
+const COPY: usize = 3;
+const CRITICAL: usize = 4;
 
 fn name(which: usize) -> usize {
     &raw const NAMES[which] as usize
+}
+
+/// Says, once, what they are called.
+fn tell_names() {
+    const TEXTS: [&str; NAMES.len()] =
+        ["the team's barrier", "the team's barrier", "omp ordered", "omp copyprivate", "omp critical"];
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if let Some(me) = state::enter() {
+        if !TOLD.swap(true, Ordering::Relaxed) {
+            for (which, text) in TEXTS.iter().enumerate() {
+                record::told(note::NAMED, &[name(which) as u64, 1], text.as_bytes());
+            }
+        }
+        state::leave(me);
+    }
 }
 
 /// A parallel region: what its threads run, on the stack of the one that begins it.
@@ -43,10 +61,25 @@ unsafe extern "C-unwind" fn member(region: *const Region) {
     unsafe {
         let (begins, ends) = (&raw const (*region).begins as usize, &raw const (*region).ends as usize);
         order(op::HAPPENS_AFTER, begins, 0);
+        let outer = barriers(0);
         ((*region).routine)((*region).data);
+        barriers(outer);
         order(op::HAPPENS_BEFORE, ends, 0);
     }
-    goes();
+    if let Some(me) = state::enter() {
+        // What it does from here on, waiting for the next region included, is the library's business.
+        sched::let_go(me);
+        me.is_spare = true;
+        state::leave(me);
+    }
+}
+
+/// How many barriers of its team the thread has passed, which is `now` from here on.
+fn barriers(now: u64) -> u64 {
+    let Some(me) = state::enter() else { return 0 };
+    let before = std::mem::replace(&mut me.barriers, now);
+    state::leave(me);
+    before
 }
 
 /// The thread goes into the library, where it may wait.
@@ -62,6 +95,7 @@ unsafe fn region(routine: usize, data: Ptr, pc: usize, real: impl FnOnce(usize, 
     // SAFETY: the outlined body, with its argument.
     let routine = unsafe { std::mem::transmute::<usize, unsafe extern "C-unwind" fn(Ptr)>(routine) };
     let region = Region { routine, data, begins: 0, ends: 0 };
+    tell_names();
     order(op::HAPPENS_BEFORE, &raw const region.begins as usize, pc);
     let outer = state::enter().map(|me| {
         let outer = std::mem::replace(&mut me.starts_team, true);
@@ -133,40 +167,93 @@ macro_rules! calls {
 /// Of a call that there is nothing to say about before, or after.
 fn nothing() {}
 
+/// The barrier that the thread comes to next.
+fn next_barrier() -> usize {
+    let me = state::current();
+    // SAFETY: this thread's own state.
+    let passed = if me.is_null() { 0 } else { unsafe { (*me).barriers } };
+    name(BARRIERS + (passed & 1) as usize)
+}
+
 fn arrives(pc: usize) {
-    order(op::HAPPENS_BEFORE, name(BARRIER), pc);
+    order(op::HAPPENS_BEFORE, next_barrier(), pc);
     goes();
 }
 
-fn takes(op: u16, lock: usize, pc: usize) {
-    if let Some(me) = state::enter() {
-        sched::before(me, state::plain(op, lock, pc));
-        record::plain(me, op, lock, pc);
-        state::leave(me);
+fn passes(pc: usize) {
+    order(op::HAPPENS_AFTER, next_barrier(), pc);
+    let me = state::current();
+    if !me.is_null() {
+        // SAFETY: this thread's own state.
+        unsafe { (*me).barriers += 1 };
     }
 }
 
+/// Locks: what the call does, and with which. The library's own lock is not touched while the thread is recorded, or a schedule could
+/// not say who comes first.
+macro_rules! locks {
+    ($($name:ident $symbol:literal: $does:ident |$argument:ident| $lock:expr;)*) => {
+        $(
+            pub unsafe extern "C-unwind" fn $name($argument: usize, pc: usize) -> usize {
+                #[unsafe(link_section = "portent_real")]
+                static REAL: Real = Real::new($symbol);
+                let Some(me) = state::enter() else {
+                    // SAFETY: libgomp's function; an argument too many does no harm.
+                    return unsafe {
+                        std::mem::transmute::<Ptr, unsafe extern "C-unwind" fn(usize) -> usize>(REAL.required())($argument)
+                    };
+                };
+                let result = $does(me, $lock, pc);
+                state::leave(me);
+                result
+            }
+        )*
+    };
+}
+
+fn take(me: &mut Thread, lock: usize, pc: usize) -> usize {
+    annotated::take(me, lock, false, pc);
+    0
+}
+fn take_again(me: &mut Thread, lock: usize, pc: usize) -> usize {
+    annotated::take(me, lock, true, pc);
+    0
+}
+fn try_to_take(me: &mut Thread, lock: usize, pc: usize) -> usize {
+    annotated::try_to_take(me, lock, false, pc) as usize
+}
+fn try_to_take_again(me: &mut Thread, lock: usize, pc: usize) -> usize {
+    annotated::try_to_take(me, lock, true, pc) as usize
+}
+fn give_back(me: &mut Thread, lock: usize, pc: usize) -> usize {
+    annotated::give_back(me, lock, pc);
+    0
+}
+
+locks! {
+    critical_start b"GOMP_critical_start\0": take |_unused| name(CRITICAL);
+    critical_end b"GOMP_critical_end\0": give_back |_unused| name(CRITICAL);
+    named_start b"GOMP_critical_name_start\0": take |lock| lock;
+    named_end b"GOMP_critical_name_end\0": give_back |lock| lock;
+    atomic_start b"GOMP_atomic_start\0": take |_unused| name(CRITICAL);
+    atomic_end b"GOMP_atomic_end\0": give_back |_unused| name(CRITICAL);
+    set_lock b"omp_set_lock\0": take |lock| lock;
+    unset_lock b"omp_unset_lock\0": give_back |lock| lock;
+    test_lock b"omp_test_lock\0": try_to_take |lock| lock;
+    set_nest_lock b"omp_set_nest_lock\0": take_again |lock| lock;
+    unset_nest_lock b"omp_unset_nest_lock\0": give_back |lock| lock;
+    test_nest_lock b"omp_test_nest_lock\0": try_to_take_again |lock| lock;
+}
+
 calls! {
-    barrier b"GOMP_barrier\0": |_argument, result, pc| before arrives(pc); after order(op::HAPPENS_AFTER, name(BARRIER), pc);
-    barrier_cancel b"GOMP_barrier_cancel\0": |_argument, result, pc| before arrives(pc); after order(op::HAPPENS_AFTER, name(BARRIER), pc);
-    loop_end b"GOMP_loop_end\0": |_argument, result, pc| before arrives(pc); after order(op::HAPPENS_AFTER, name(BARRIER), pc);
-    sections_end b"GOMP_sections_end\0": |_argument, result, pc| before arrives(pc); after order(op::HAPPENS_AFTER, name(BARRIER), pc);
+    barrier b"GOMP_barrier\0": |_argument, result, pc| before arrives(pc); after passes(pc);
+    barrier_cancel b"GOMP_barrier_cancel\0": |_argument, result, pc| before arrives(pc); after passes(pc);
+    loop_end b"GOMP_loop_end\0": |_argument, result, pc| before arrives(pc); after passes(pc);
+    sections_end b"GOMP_sections_end\0": |_argument, result, pc| before arrives(pc); after passes(pc);
     copy_start b"GOMP_single_copy_start\0": |_argument, result, pc| before goes(); after order(op::HAPPENS_AFTER, name(COPY), pc);
     copy_end b"GOMP_single_copy_end\0": |_argument, _result, pc| before { order(op::HAPPENS_BEFORE, name(COPY), pc); goes() }; after nothing();
-    critical_start b"GOMP_critical_start\0": |_argument, result, pc| before goes(); after takes(op::ACQUIRE, name(CRITICAL), pc);
-    critical_end b"GOMP_critical_end\0": |_argument, result, pc| before takes(op::RELEASE, name(CRITICAL), pc); after nothing();
-    named_start b"GOMP_critical_name_start\0": |argument, result, pc| before goes(); after takes(op::ACQUIRE, argument, pc);
-    named_end b"GOMP_critical_name_end\0": |argument, result, pc| before takes(op::RELEASE, argument, pc); after nothing();
-    atomic_start b"GOMP_atomic_start\0": |_argument, result, pc| before goes(); after takes(op::ACQUIRE, name(CRITICAL), pc);
-    atomic_end b"GOMP_atomic_end\0": |_argument, result, pc| before takes(op::RELEASE, name(CRITICAL), pc); after nothing();
     ordered_start b"GOMP_ordered_start\0": |_argument, result, pc| before goes(); after order(op::HAPPENS_AFTER, name(ORDERED), pc);
     ordered_end b"GOMP_ordered_end\0": |_argument, result, pc| before order(op::HAPPENS_BEFORE, name(ORDERED), pc); after nothing();
-    set_lock b"omp_set_lock\0": |argument, result, pc| before goes(); after takes(op::ACQUIRE, argument, pc);
-    unset_lock b"omp_unset_lock\0": |argument, result, pc| before takes(op::RELEASE, argument, pc); after nothing();
-    test_lock b"omp_test_lock\0": |argument, result, pc| before nothing(); after takes(if result as i32 != 0 { op::TRY_ACQUIRE } else { op::BUSY }, argument, pc);
-    set_nest_lock b"omp_set_nest_lock\0": |argument, result, pc| before goes(); after takes(op::ACQUIRE, argument, pc);
-    unset_nest_lock b"omp_unset_nest_lock\0": |argument, result, pc| before takes(op::RELEASE, argument, pc); after nothing();
-    test_nest_lock b"omp_test_nest_lock\0": |argument, result, pc| before nothing(); after takes(if result as i32 != 0 { op::TRY_ACQUIRE } else { op::BUSY }, argument, pc);
 }
 
 /// Says once that tasks are not understood, and passes them on.

@@ -1,11 +1,16 @@
 //! Read-write locks: like mutexes, the program's own object says whether the lock is free, and one that another process
 //! has is waited for in the kernel.
+//!
+//! A lock that prefers writers (`PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`) keeps readers out while others read and a writer
+//! waits: who reads twice can wait for ever. So a writer says that it is there before it takes such a lock, and a reader looks:
+//! an update and a read of a word of the lock, which other interleavings order otherwise. Other locks let readers in at any time.
 
 use crate::answers::Deadline;
 use crate::entry::entry;
 use crate::log::op;
 use crate::objects::{self, Mark};
 use crate::real::{self, Ptr};
+use crate::semaphore::Objects;
 use crate::spin::{self, Look};
 use crate::state::{self, Pending, Thread, Wait};
 use crate::{mutex, record, sched, sys, waits};
@@ -20,6 +25,55 @@ struct Layout {
     pad: [u32; 2],
     writer: i32,
     shared: i32,
+    elision: u64,
+    mark: u64,
+    kind: u32,
+}
+
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`
+const WRITERS_FIRST: u32 = 2;
+/// The word of a lock in which the C library keeps how many writers wait: it stands for that here.
+const WRITERS: usize = 4;
+
+/// Writers that are there, by their lock.
+static mut WAITING: Objects<1024> = Objects::new();
+
+fn waiting(at: usize) -> u64 {
+    // SAFETY: the holder of the token.
+    unsafe { (*&raw const WAITING).find(at) }.map_or(0, |[count, ..]| count)
+}
+
+/// A writer comes to a lock that prefers them, or has got it.
+fn tell_writer(me: &mut Thread, at: usize, comes: bool, pc: usize) {
+    let pending = Pending { size: 4, ..state::plain(op::UPDATE, at + WRITERS, pc) };
+    sched::before(me, pending);
+    // SAFETY: the holder of the token.
+    let table = unsafe { &mut *&raw mut WAITING };
+    let count = &mut table.get(at)[0];
+    *count = if comes { *count + 1 } else { count.saturating_sub(1) };
+    let count = *count;
+    if count == 0 {
+        table.remove(at);
+    }
+    record::access(me, op::UPDATE, at + WRITERS, 4, Some(count), pc);
+}
+
+/// A reader looks whether it has to let a writer go first.
+fn is_behind_writer(me: &mut Thread, at: usize, pc: usize) -> bool {
+    /// A relaxed read: it orders nothing.
+    const LOOKS: u16 = op::READ + 1;
+    sched::before(me, Pending { size: 4, ..state::plain(LOOKS, at + WRITERS, pc) });
+    let count = waiting(at);
+    record::access(me, LOOKS, at + WRITERS, 4, Some(count), pc);
+    count > 0 && layout(at).readers >> FLAGS != 0
+}
+
+fn prefers_writers(at: usize) -> bool {
+    layout(at).kind == WRITERS_FIRST && layout(at).shared == 0
+}
+
+pub fn can_read_behind(at: usize) -> bool {
+    waiting(at) == 0 && can_read(at)
 }
 
 /// Bits of `readers` below the number of readers.
@@ -66,10 +120,18 @@ fn take(me: &mut Thread, at: usize, mode: Mode, deadline: Deadline, pc: usize) -
         return sys::EDEADLK;
     }
     let timed = deadline.virtual_time() != 0;
+    let prefers_writers = prefers_writers(at);
+    if prefers_writers && mode == Mode::Write {
+        tell_writer(me, at, true, pc);
+    }
+    let reads = match mode == Mode::Read && prefers_writers && is_behind_writer(me, at, pc) {
+        true => Wait::RwReadBehind(at),
+        false => Wait::RwRead(at),
+    };
     let (op, wait) = match mode {
-        Mode::Read if timed => (op::TRY_ACQUIRE_SHARED, Wait::RwRead(at)),
+        Mode::Read if timed => (op::TRY_ACQUIRE_SHARED, reads),
         Mode::Write if timed => (op::TRY_ACQUIRE, Wait::RwWrite(at)),
-        Mode::Read => (op::ACQUIRE_SHARED, Wait::RwRead(at)),
+        Mode::Read => (op::ACQUIRE_SHARED, reads),
         Mode::Write => (op::ACQUIRE, Wait::RwWrite(at)),
     };
     sched::before(me, Pending { op, address: at, size: 0, pc, wait, deadline: deadline.virtual_time() });
@@ -90,9 +152,12 @@ fn take(me: &mut Thread, at: usize, mode: Mode, deadline: Deadline, pc: usize) -
         0 => record::plain(me, op, at, pc),
         sys::EBUSY | sys::ETIMEDOUT => {
             record::plain(me, if mode == Mode::Read { op::BUSY_SHARED } else { op::BUSY }, at, pc);
-            return sys::ETIMEDOUT;
+            result = sys::ETIMEDOUT;
         }
         _ => {}
+    }
+    if prefers_writers && mode == Mode::Write {
+        tell_writer(me, at, false, pc);
     }
     result
 }

@@ -347,6 +347,7 @@ pub fn let_go(me: &mut Thread) {
 /// Back from it: waits for the token.
 pub fn come_back(me: &mut Thread) {
     me.in_call = false;
+    me.is_spare = false;
     let mut scheduler = lock();
     scheduler.away -= 1;
     me.life = Life::Waiting;
@@ -655,6 +656,7 @@ impl Scheduler {
             Wait::Mutex(at) => crate::mutex::is_free(at, who),
             Wait::Spin(at) => crate::mutex::spin_is_free(at),
             Wait::RwRead(at) => crate::rwlock::can_read(at),
+            Wait::RwReadBehind(at) => crate::rwlock::can_read_behind(at),
             Wait::RwWrite(at) => crate::rwlock::can_write(at),
             Wait::AnnotatedRead(at) => crate::annotated::can_read(at, who),
             Wait::AnnotatedWrite(at) => crate::annotated::can_write(at, who),
@@ -683,7 +685,7 @@ impl Scheduler {
         if found.is_some() {
             return found;
         }
-        if (self.away == 0 || self.impatient)
+        if (self.away == 0 || self.impatient || self.all_are_spare())
             && let Some(next) = self.by_exit()
         {
             return Some(next);
@@ -713,6 +715,11 @@ impl Scheduler {
             self.watched_since = now;
         }
         now - self.watched_since
+    }
+
+    /// Whether whoever is away waits for work that nobody is there to give: the process may end.
+    fn all_are_spare(&self) -> bool {
+        self.living().filter(|one| one.life == Life::Away).all(|one| one.is_spare)
     }
 
     /// Whether whoever is away waits for other threads of this process, all of which wait here.

@@ -30,6 +30,8 @@ pub enum Wait {
     AnnotatedRead(usize),
     /// The same, for writing: nobody else has it.
     AnnotatedWrite(usize),
+    /// A read-write lock that prefers writers, of which one came first.
+    RwReadBehind(usize),
     /// The round of this barrier that the thread arrived at is over.
     Barrier(usize),
     /// The initialiser of this once (or guard) has ended, one way or the other.
@@ -102,6 +104,13 @@ pub struct Thread {
     pub id: u32,
     /// It begins a parallel region of OpenMP: threads that it makes are of the team, and wait in its library.
     pub starts_team: bool,
+    /// Where the stack pointer is in the functions it is in ([`crate::access::caller`]), and how many these are.
+    pub frames: [usize; FRAMES],
+    pub depth: usize,
+    /// It waits in OpenMP's library for work, as it does until the process ends.
+    pub is_spare: bool,
+    /// Barriers of its team that it has passed.
+    pub barriers: u64,
     /// It has failed, and will end the process.
     pub has_failed: bool,
     /// Events executed.
@@ -191,6 +200,8 @@ pub struct Thread {
     pub allocation_family: crate::blocks::Family,
     /// Where it last threw an exception, and of which type (a `std::type_info`).
     pub thrown: (usize, usize),
+    /// Where the program had called what threw it, the innermost first, then zeros.
+    pub thrown_by: [usize; crate::throw::CALLS],
     /// The descriptor that the system call it is in works on, plus one; 0: none.
     pub descriptor: usize,
     /// Where libstdc++ was asked to start or join a thread, and where on the stack that was.
@@ -216,6 +227,9 @@ pub struct Thread {
     pub next_live: u32,
     pub previous_live: u32,
 }
+
+/// The innermost calls of a thread that are known.
+pub const FRAMES: usize = 32;
 
 const MOST: usize = log::MAX_THREADS;
 

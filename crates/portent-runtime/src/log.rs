@@ -195,6 +195,10 @@ pub mod note {
     pub const SPINS: u16 = FIRST + 25;
     /// text: what the block is called that the thread's next event begins.
     pub const BLOCK: u16 = FIRST + 24;
+    /// program counters, the innermost first, then zeros: calls of the program that led to what the next [`THROWN`] tells.
+    pub const THROWN_BY: u16 = FIRST + 42;
+    /// address, size, text: what is there, for the program's whole life, is called so.
+    pub const NAMED: u16 = FIRST + 41;
     /// value: what the thread's last event but one wrote. It had not been written yet when that was recorded: gcc announces
     /// both halves of a copy, `*a = *b`, before it copies.
     pub const COPIED: u16 = FIRST + 40;

@@ -24,6 +24,8 @@ pub(super) enum Owner {
     Allocation { made: When, instance: u32, call: u32 },
     /// The stack of a thread.
     Stack { thread: u32 },
+    /// A library's, which says what it is called, by its number in [`super::memory`].
+    Library { name: u32 },
     /// A variable on the stack of a thread, by its number in [`super::locals`].
     Local { thread: u32, local: u32 },
 }

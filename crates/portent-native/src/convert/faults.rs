@@ -31,6 +31,8 @@ pub(super) struct Faults {
     /// What a thread said before it died: the thread, and where.
     said: Option<(u32, u64)>,
     thrown: Option<(u32, Thrown)>,
+    /// The innermost place of the program's own on the way to what is thrown next.
+    thrown_by: Option<u64>,
     crash: Option<Crash>,
     outside: Vec<(String, String)>,
 }
@@ -106,8 +108,13 @@ impl Converter {
                     }
                 }
             }
+            note::THROWN_BY => {
+                let calls = payload.chunks_exact(8).map(|bytes| numbers::<1>(bytes)[0]).filter(|&pc| pc != 0);
+                self.faults.thrown_by = calls.into_iter().find(|&pc| self.symbols.place(pc).own.is_some());
+            }
             note::THROWN => {
                 let [pc] = numbers(payload);
+                let pc = self.faults.thrown_by.take().unwrap_or(pc);
                 let encoded = String::from_utf8_lossy(payload.get(8..).unwrap_or_default());
                 let type_name = type_name(encoded.trim_end_matches('\0'));
                 let place = self.own_place(thread, pc);

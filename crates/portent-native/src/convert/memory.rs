@@ -41,6 +41,8 @@ pub(super) struct Memory {
     zeroed: FxHashSet<u64>,
     /// Where stacks begin and end.
     stacks: Vec<(u64, u64)>,
+    /// What libraries call what they keep.
+    kept: Vec<String>,
     threads: usize,
 }
 
@@ -72,6 +74,7 @@ impl Memory {
             unowned: FxHashSet::default(),
             zeroed: FxHashSet::default(),
             stacks: Vec::new(),
+            kept: Vec::new(),
             threads,
         }
     }
@@ -91,6 +94,13 @@ impl Memory {
             self.locals.stack(thread as u32, start, end);
             self.stacks.push((start, end));
         }
+    }
+
+    /// What a library keeps at an address has a name.
+    pub(super) fn keeps(&mut self, address: u64, size: u64, name: String) {
+        let owner = Owner::Library { name: self.kept.len() as u32 };
+        self.kept.push(name);
+        self.take(address, address.saturating_add(size), owner);
     }
 
     /// The number of an allocation site, by what it is called.
@@ -206,6 +216,10 @@ impl Memory {
                         let name = heap_name(ty, site, instance, &part);
                         (names.intern_memory(name, range)?, part.meaning)
                     }
+                    (None, Owner::Library { name }) => {
+                        let object = Object::Named(&self.kept[name as usize]);
+                        (names.intern_memory(ObjectName::at(object, start), range)?, Meaning::Bits)
+                    }
                     (None, _) => {
                         let descriptor = descriptor(address);
                         let name = match &descriptor {
@@ -278,6 +292,9 @@ impl Memory {
             let ty = self.heap_type(call, area.limit - area.base, symbols);
             let part = ty.object(address - area.base);
             return tell(names, heap_name(ty, site, instance, &part));
+        }
+        if let Owner::Library { name } = area.owner {
+            return tell(names, ObjectName::at(Object::Named(&self.kept[name as usize]), address - area.base));
         }
         if area.owner != Owner::Module {
             let name = self.name(address, area);

@@ -588,6 +588,11 @@ impl Converter {
                 self.memory.allocate(address, size, made, by, kind == allocated::ZEROED);
                 self.owners.allocated(address);
             }
+            note::NAMED => {
+                let [address, size] = numbers(payload);
+                let name = String::from_utf8_lossy(payload.get(16..).unwrap_or_default()).into_owned();
+                self.memory.keeps(address, size, name);
+            }
             note::MODULE => {
                 let [bias, start, end] = numbers(payload);
                 let path = String::from_utf8_lossy(payload.get(24..).unwrap_or_default());

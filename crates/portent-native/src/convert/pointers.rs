@@ -61,7 +61,9 @@ impl Converter {
                     false => tell(names, sign, &name),
                 })
             }
-            Owner::Local { .. } => memory.named(address, symbols, names, |names, name| tell(names, "&", &name)),
+            Owner::Local { .. } | Owner::Library { .. } => {
+                memory.named(address, symbols, names, |names, name| tell(names, "&", &name))
+            }
             Owner::Stack { thread } => {
                 Ok(Some(format!("memory on the stack of {}", self.survey.thread_name(thread as usize))))
             }

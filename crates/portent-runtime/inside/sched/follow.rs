@@ -75,7 +75,8 @@ impl Scheduler {
                 Life::Away if self.away == 1 && self.is_stuck(who) => {
                     self.diverge(diverged::NOT_ENABLED, who.until - who.events)
                 }
-                Life::Away => Some(None),
+                // It waits for the rest of its team, who go to the library as soon as they are there.
+                Life::Away => Some(self.new_in_team()),
                 // Another fiber has to go on as it first.
                 Life::Parked if self.away > 0 => Some(None),
                 Life::Parked => self.diverge(diverged::NOT_ENABLED, who.until - who.events),
@@ -99,6 +100,14 @@ impl Scheduler {
                 _ => self.diverge(diverged::NOT_ENABLED, who.until - who.events),
             };
         }
+    }
+
+    /// A thread of a team that has not begun to run.
+    fn new_in_team(&self) -> Option<u32> {
+        let is_new = |one: &Thread| one.life == Life::Waiting && one.pending.op == op::START;
+        // SAFETY: threads of the table live for ever.
+        let in_team = |one: &Thread| unsafe { (*thread(one.parent)).starts_team };
+        self.living().find(|one| is_new(one) && in_team(one)).map(|one| one.id)
     }
 
     /// The thread of the current step does not come.
