@@ -10,7 +10,7 @@ use portent_runtime::log::{LogScanner, RECORDS_AT};
 use portent_trace::TraceError;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Bytes that are read at once, unless a record is longer.
@@ -31,7 +31,9 @@ impl Tail {
     /// Opens a recording, which need not have begun.
     pub fn open(path: &Path) -> Result<Tail, Error> {
         let open = || {
-            let file = File::open(path)?;
+            // As for a whole recording: no link is followed, and a FIFO in its place is not waited for.
+            let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+            let file = File::options().read(true).custom_flags(flags).open(path)?;
             let mut head = vec![0; RECORDS_AT];
             let there = read_at(&file, &mut head, 0)?;
             let whole = log_file::header(&head[..there]).is_some();
@@ -147,6 +149,7 @@ mod tests {
         std::fs::write(&path, b"PORTLOG1").unwrap();
         let error = Tail::open(&path).err().unwrap().to_string();
         assert!(error.contains("no recording of this version"), "{error}");
+        std::fs::remove_file(&path).unwrap();
         log_file::create(&path).unwrap();
         let mut tail = Tail::open(&path).unwrap();
         File::options().append(true).open(&path).unwrap().write_all(&record(b"one")).unwrap();
