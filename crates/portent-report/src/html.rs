@@ -45,7 +45,7 @@ fn write_data(json: &str, out: &mut dyn Write) -> io::Result<()> {
     let escapes = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{7f}'..='\u{9f}');
     let hidden = crate::words::is_hidden;
     while let Some((at, c)) = rest.char_indices().find(|(_, c)| escapes(*c) || hidden(*c)) {
-        out.write_all(rest[..at].as_bytes())?;
+        out.write_all(&rest.as_bytes()[..at])?;
         match c {
             // What the page shows is the escape itself.
             c if hidden(c) => write!(out, "\\\\u{{{:x}}}", u32::from(c))?,

@@ -27,7 +27,7 @@ pub(crate) fn write_shown(document: &impl Serialize, out: &mut dyn Write) -> io:
     let json = String::from_utf8(json).map_err(io::Error::other)?;
     let mut rest = &json[..];
     while let Some((at, c)) = rest.char_indices().find(|(_, c)| crate::words::is_hidden(*c)) {
-        out.write_all(rest[..at].as_bytes())?;
+        out.write_all(&rest.as_bytes()[..at])?;
         write!(out, "\\\\u{{{:x}}}", u32::from(c))?;
         rest = &rest[at + c.len_utf8()..];
     }
