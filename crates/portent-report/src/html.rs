@@ -43,9 +43,14 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 fn write_data(json: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut rest = json;
     let escapes = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{7f}'..='\u{9f}');
-    while let Some((at, c)) = rest.char_indices().find(|(_, c)| escapes(*c)) {
+    let hidden = crate::words::is_hidden;
+    while let Some((at, c)) = rest.char_indices().find(|(_, c)| escapes(*c) || hidden(*c)) {
         out.write_all(&rest.as_bytes()[..at])?;
-        write!(out, "\\u{:04x}", u32::from(c))?;
+        match c {
+            // What the page shows is the escape itself.
+            c if hidden(c) => write!(out, "\\\\u{{{:x}}}", u32::from(c))?,
+            c => write!(out, "\\u{:04x}", u32::from(c))?,
+        }
         rest = &rest[at + c.len_utf8()..];
     }
     out.write_all(rest.as_bytes())

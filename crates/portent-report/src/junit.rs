@@ -166,6 +166,7 @@ fn content(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\n' | '\t' => safe.push(c),
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
+            c if crate::words::is_hidden(c) => safe.extend(c.escape_default()),
             c => safe.push(c),
         }
     }

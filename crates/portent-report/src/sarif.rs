@@ -83,7 +83,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         results: Rows(|| report.stories.iter().map(|story| result(report, story))),
     };
     let schema = "https://json.schemastore.org/sarif-2.1.0.json";
-    stream::write(&Document { schema, runs: [run], version: "2.1.0" }, out)
+    stream::write_shown(&Document { schema, runs: [run], version: "2.1.0" }, out)
 }
 
 /// What a form of bug is called, as a rule.

@@ -20,6 +20,20 @@ pub(crate) fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Resul
     out.flush()
 }
 
+/// The same, of a document that is shown as it is: characters that are not seen themselves are written out in the texts.
+pub(crate) fn write_shown(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    let mut json = Vec::new();
+    write(document, &mut json)?;
+    let json = String::from_utf8(json).map_err(io::Error::other)?;
+    let mut rest = &json[..];
+    while let Some((at, c)) = rest.char_indices().find(|(_, c)| crate::words::is_hidden(*c)) {
+        out.write_all(&rest.as_bytes()[..at])?;
+        write!(out, "\\\\u{{{:x}}}", u32::from(c))?;
+        rest = &rest[at + c.len_utf8()..];
+    }
+    out.write_all(rest.as_bytes())
+}
+
 /// Writes JSON that is safe to show: see [`Escaped`].
 pub(crate) fn write_escaped(json: &str, out: &mut dyn Write) -> io::Result<()> {
     Escaped { out, held: false }.write_all(json.as_bytes())
@@ -87,6 +101,12 @@ mod tests {
                 assert_eq!(String::from_utf8(out.out).unwrap(), safe, "{given:?} cut at {cut}");
             }
         }
+    }
+
+    #[test]
+    fn characters_that_are_not_seen_are_written_out() {
+        let shown = text(|out| write_shown(&"a\u{202e}b", out)).unwrap();
+        assert_eq!(shown, "\"a\\\\u{202e}b\"\n");
     }
 
     #[test]

@@ -26,14 +26,21 @@ pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", count(n))
 }
 
+/// Characters that change the order or the look of what is around them and are not seen themselves: directions of writing, and what
+/// joins or ends without a sign. They let a name look like another one.
+pub(crate) fn is_hidden(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
 /// Text without control characters: names come from files, and a terminal obeys what it is shown.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c: char| c.is_control() && c != '\n') {
+    let escapes = |c: char| (c.is_control() && c != '\n') || is_hidden(c);
+    if !text.contains(escapes) {
         return text.into();
     }
     let mut shown = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if c.is_control() && c != '\n' { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if escapes(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown.into()
 }
@@ -212,6 +219,8 @@ mod tests {
         assert_eq!(printable("thread \x1b[2J\x07T1"), "thread \\u{1b}[2J\\u{7}T1");
         assert_eq!(printable("plain μ\n"), "plain μ\n");
         assert_eq!(line("a\nb"), "a\\nb");
+        // Nor can they look like others.
+        assert_eq!(printable("a\u{202e}b\u{2066}c"), "a\\u{202e}b\\u{2066}c");
         assert_eq!(escaped_json("\u{9b}"), "\\u009b");
     }
 

@@ -19,11 +19,14 @@ use std::ops::Range;
 /// Parentheses inside each other, at most.
 const DEPTH: usize = 100;
 
+/// Terms of a property, at most: a chain of them is as deep as it is long for everything that looks at it later.
+const MOST_TERMS: usize = 4096;
+
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
 /// Reads a property file.
 pub fn parse(source: &str) -> Result<PropertyFile, Diagnostic> {
-    let mut parser = Parser { source, tokens: tokens(source)?, at: 0, depth: 0, names: Vec::new() };
+    let mut parser = Parser { source, tokens: tokens(source)?, at: 0, depth: 0, terms: 0, names: Vec::new() };
     let mut file = PropertyFile::default();
     loop {
         match parser.peek().clone() {
@@ -56,6 +59,8 @@ pub(crate) struct Parser<'s> {
     tokens: Vec<(Token, Range<usize>)>,
     at: usize,
     depth: usize,
+    /// Of the property that is read.
+    terms: usize,
     names: Vec<NameRef>,
 }
 
@@ -114,19 +119,29 @@ impl Parser<'_> {
         self.depth -= 1;
         parsed
     }
+    /// One term more, if that is not too many.
+    fn one_more(&mut self) -> Parsed<()> {
+        if self.terms >= MOST_TERMS {
+            let text = format!("more than {MOST_TERMS} terms in one property");
+            return Err(Diagnostic::new(self.span(), text).help("split it into several"));
+        }
+        self.terms += 1;
+        Ok(())
+    }
     /// The first that fits of two ways to go on, or the complaint of the one that came further.
     fn either<T>(
         &mut self,
         first: impl FnOnce(&mut Self) -> Parsed<T>,
         second: impl FnOnce(&mut Self) -> Parsed<T>,
     ) -> Parsed<T> {
-        let (at, depth, names) = (self.at, self.depth, self.names.len());
+        let (at, depth, terms, names) = (self.at, self.depth, self.terms, self.names.len());
         let one = match first(self) {
             Ok(parsed) => return Ok(parsed),
             Err(one) => one,
         };
         self.at = at;
         self.depth = depth;
+        self.terms = terms;
         self.names.truncate(names);
         second(self).map_err(|other| if one.span.start > other.span.start { one } else { other })
     }
@@ -156,6 +171,7 @@ impl Parser<'_> {
         };
         self.require(":")?;
         self.names.clear();
+        self.terms = 0;
         let start = self.span().start;
         const WORDS: [&str; 3] = ["always", "never", "final"];
         let body = if self.take_word("always") {

@@ -3,7 +3,7 @@
 //! A trace is shown to others, and environments hold secrets. A replay needs what the program asks for, which nobody can know: so all is
 //! written but what by its name or its look is a secret, or is about somebody's desk or machine and not about programs. Of that, names and
 //! lengths are written: a replay gives the program a value of the same length, its own one if it has one, because the places of
-//! everything on the stack depend on it. docs/src/reference/traces.md lists it.
+//! everything on the stack depend on it. docs/src/reference/environment.md lists it.
 
 use super::recording::Text;
 use std::ffi::{OsStr, OsString};

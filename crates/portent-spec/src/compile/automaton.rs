@@ -13,6 +13,9 @@ const MOST_CLASSES: usize = 10;
 /// States, at most.
 const MOST_STATES: usize = 4096;
 
+/// Terms and terms in them while it is made, at most.
+const MOST_SIZE: usize = 1 << 25;
+
 type Id = u32;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +44,8 @@ enum Symbol {
 struct Terms {
     terms: Vec<Term>,
     known: FxHashMap<Term, Id>,
+    /// How many terms there are, and terms in them.
+    size: usize,
 }
 
 const NOTHING: Id = 0;
@@ -57,6 +62,10 @@ impl Terms {
         if let Some(&known) = self.known.get(&term) {
             return known;
         }
+        if let Term::Or(all) | Term::And(all) = &term {
+            self.size += all.len();
+        }
+        self.size += 1;
         self.terms.push(term.clone());
         let id = self.terms.len() as Id - 1;
         self.known.insert(term, id);
@@ -93,8 +102,11 @@ impl Terms {
         }
     }
     fn many(&mut self, a: Id, b: Id, or: bool) -> Id {
+        self.all_of(&[a, b], or)
+    }
+    fn all_of(&mut self, ids: &[Id], or: bool) -> Id {
         let mut all = Vec::new();
-        for id in [a, b] {
+        for &id in ids {
             match (&self.terms[id as usize], or) {
                 (Term::Or(inner), true) | (Term::And(inner), false) => all.extend(inner),
                 _ => all.push(id),
@@ -148,16 +160,13 @@ impl Terms {
                 let rest = self.derivative(b, symbol);
                 self.many(head, rest, true)
             }
-            Term::Or(all) => all.into_iter().fold(NOTHING, |sum, id| {
-                let one = self.derivative(id, symbol);
-                self.many(sum, one, true)
-            }),
+            Term::Or(all) => {
+                let all: Vec<Id> = all.into_iter().map(|id| self.derivative(id, symbol)).collect();
+                self.all_of(&all, true)
+            }
             Term::And(all) => {
-                let everything = self.everything();
-                all.into_iter().fold(everything, |sum, id| {
-                    let one = self.derivative(id, symbol);
-                    self.many(sum, one, false)
-                })
+                let all: Vec<Id> = all.into_iter().map(|id| self.derivative(id, symbol)).collect();
+                self.all_of(&all, false)
             }
             Term::Star(a) => {
                 let head = self.derivative(a, symbol);
@@ -177,9 +186,16 @@ impl Terms {
                 self.intern(Term::One(Some(class)))
             }
             Regex::End => self.intern(Term::End),
-            Regex::Then(a, b) => {
-                let (a, b) = (self.of(a, class), self.of(b, class));
-                self.then(a, b)
+            Regex::Then(..) => {
+                // From the right, so that no beginning of a long chain is made that is not needed.
+                let (mut parts, mut first) = (Vec::new(), regex);
+                while let Regex::Then(before, last) = first {
+                    parts.push(&**last);
+                    first = before;
+                }
+                parts.push(first);
+                let ids: Vec<Id> = parts.into_iter().rev().map(|part| self.of(part, class)).collect();
+                ids.into_iter().rev().reduce(|rest, id| self.then(id, rest)).unwrap_or(EMPTY)
             }
             Regex::Or(a, b) => {
                 let (a, b) = (self.of(a, class), self.of(b, class));
@@ -277,7 +293,7 @@ pub(crate) fn build(
             });
             automaton.next.push(next);
         }
-        if states.len() > MOST_STATES {
+        if states.len() > MOST_STATES || terms.size > MOST_SIZE {
             return Err(TooLarge(format!("the sequence needs more than {MOST_STATES} states: split it into several")));
         }
         at += 1;

@@ -79,6 +79,7 @@ impl Parser<'_> {
     }
 
     fn primary(&mut self) -> Parsed<Formula> {
+        self.one_more()?;
         if self.take("[") {
             let from = self.formula()?;
             self.require(",")?;
@@ -190,6 +191,7 @@ impl Parser<'_> {
     }
 
     fn term(&mut self) -> Parsed<Expr> {
+        self.one_more()?;
         match self.peek().clone() {
             Token::Number(number) => {
                 self.at += 1;

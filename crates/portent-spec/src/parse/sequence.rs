@@ -44,12 +44,14 @@ impl Parser<'_> {
                 Token::Sign("?") => Regex::Maybe,
                 _ => return Ok(inner),
             };
+            self.one_more()?;
             self.at += 1;
             inner = make(Box::new(inner));
         }
     }
 
     fn before(&mut self) -> Parsed<Regex> {
+        self.one_more()?;
         if self.take("~") {
             return Ok(Regex::Complement(Box::new(self.deeper(Self::before)?)));
         }

@@ -90,7 +90,7 @@ pub fn open_without_waiting(path: &Path) -> std::io::Result<File> {
             _ => error,
         })?;
         // Its reader is there as long as `_there` is, so this one does not wait, and its writes do.
-        return options.open(path);
+        options.open(path)
     }
     #[cfg(not(target_os = "linux"))]
     options.open(path)

@@ -7,6 +7,7 @@ use crate::args::{PolicyName, RecordArgs};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::counted;
+use crate::interrupt::{self, INTERRUPTED};
 use crate::terminal::{self, Bar, Unit};
 use crate::{reports, traces};
 use portent_explore::{Pct, Plan, Policy};
@@ -14,11 +15,12 @@ use portent_native::record::{Finished, NativeProgram, Recorded, run_of};
 use portent_native::run::examine::{self, Nature};
 use portent_native::run::family;
 use portent_native::run::launch::{self, Invocation};
-use portent_trace::Layout;
 use portent_trace::format::{Dialect, Format, RECORDING, TraceSink};
+use portent_trace::{InputBatch, Layout, Names, TraceError};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Runs the program, writes the trace, and ends as the program did.
@@ -52,7 +54,22 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
     program.invocation.processes = Some(tree.path().to_owned());
     let finished = program.start(&Plan { policy: policy(args), seed: args.seed, ..Plan::default() })?;
     let started = Instant::now();
-    let recorded = write(&finished, &output)?;
+    interrupt::listen();
+    let recorded = match write(&finished, &output) {
+        Ok(recorded) => recorded,
+        Err(failure) => {
+            // What was recorded stays where it is: nothing is lost but the time.
+            std::mem::forget(finished);
+            terminal::message(
+                "note",
+                "the recording is kept: `portent recover` makes a trace of it, in the directory where it is called",
+            );
+            if INTERRUPTED.load(Ordering::Relaxed) {
+                return Ok(ExitCode::Program(130));
+            }
+            return Err(failure);
+        }
+    };
     let summary = Summary { output: &output, finished: &finished, converted: &recorded.converted };
     for (label, text) in record_text::lines(&summary, started.elapsed()) {
         terminal::message(label, &text);
@@ -131,12 +148,28 @@ fn create(output: &Path) -> Result<Box<dyn TraceSink>, Failure> {
     traces::create(output, Format::Portent, Dialect::Portent, Layout::default())
 }
 
+/// A trace that is written until somebody asks to end.
+struct Interruptible(Box<dyn TraceSink>);
+
+impl TraceSink for Interruptible {
+    fn write(&mut self, names: &Names, batch: &InputBatch) -> Result<(), TraceError> {
+        if INTERRUPTED.load(Ordering::Relaxed) {
+            return Err(TraceError::whole(std::io::Error::from(std::io::ErrorKind::Interrupted)));
+        }
+        self.0.write(names, batch)
+    }
+    fn finish(self: Box<Self>) -> Result<Vec<String>, TraceError> {
+        self.0.finish()
+    }
+}
+
 /// Turns the recording into a trace that says how it was made.
 pub(super) fn write(finished: &Finished<'_>, output: &Path) -> Result<Recorded, Failure> {
     let mut bar = Bar::new(format!("writing {}", output.display()), Unit::Bytes);
-    let mut sink = create(output)?;
-    let recorded = finished.write(&mut *sink, |progress| bar.update(progress))?;
+    let mut sink = Interruptible(create(output)?);
+    let recorded = finished.write(&mut sink, |progress| bar.update(progress))?;
     drop(bar);
+    let Interruptible(mut sink) = sink;
     sink.attach(RECORDING, &recorded.recording.to_json()?)?;
     sink.finish()?;
     Ok(recorded)

@@ -102,3 +102,41 @@ fn properties_need_a_file() {
     let said = landing(PERMIT).session("predict landing.std --kind property");
     assert!(said.contains("--kind property needs properties") && said.ends_with("--- exit 2\n"), "{said}");
 }
+
+/// What is as deep as it is long ends in an answer or in an error, never in the end of the stack or of the memory.
+#[test]
+fn properties_of_any_depth_and_length_are_answered_or_refused() {
+    let chain = |term: &str, sign: &str, times: usize| vec![term; times].join(sign);
+    let deep = |open: &str, close: &str| format!("always {}x >= 0{}", open.repeat(100_000), close.repeat(100_000));
+    let cases = [
+        (format!("always {}", chain("x >= 0", " & ", 4000)), ""),
+        (format!("always {}", chain("x >= 0", " & ", 1_000_000)), "terms in one property"),
+        (format!("always {}", chain("x >= 0", " since ", 30_000)), "terms in one property"),
+        (format!("always {}", chain("x >= 0", " -> ", 30_000)), "levels inside each other"),
+        (format!("always {} >= 0", chain("x", " - ", 30_000)), "terms in one property"),
+        (format!("never {}", chain("write(x)", " . ", 4000)), ""),
+        (format!("never {}", chain("write(x)", " . ", 30_000)), "terms in one property"),
+        (format!("never write(x){}", "*".repeat(30_000)), "terms in one property"),
+        (deep("(", ")"), "levels inside each other"),
+        (deep("!", ""), "levels inside each other"),
+    ];
+    let scratch = Scratch::with("x.std", "T1|w(x)|1\nT1|w(x)|2\n");
+    for (text, said) in cases {
+        scratch.write("a.spec", format!("property a: {text}\n"));
+        let finished = scratch.run("predict x.std --spec a.spec --budget 5", b"");
+        assert!(finished.code().is_some(), "{}", finished.describe());
+        assert!(finished.stderr.contains(said), "{said}: {}", finished.describe());
+        assert!(!finished.stderr.contains("panicked"), "{}", finished.describe());
+    }
+    let many: String = (0..20_000).map(|number| format!("property p{number}: always x >= -{number}\n")).collect();
+    scratch.write("many.spec", many);
+    let finished = scratch.run("predict x.std --spec many.spec --budget 5", b"");
+    assert!(finished.code().is_some_and(|code| code < 2), "{}", finished.describe());
+}
+
+#[test]
+fn json_of_any_depth_is_refused() {
+    let scratch = Scratch::with("x.std", "T1|w(x)|1\n").and("deep.json", "[".repeat(100_000) + &"]".repeat(100_000));
+    let finished = scratch.run("predict x.std --baseline deep.json", b"");
+    assert!(finished.code() == Some(2) && finished.stderr.contains("deep.json"), "{}", finished.describe());
+}

@@ -225,3 +225,20 @@ fn what_a_killed_recorder_leaves_is_private_ends_and_is_recovered() {
         finished.describe()
     );
 }
+
+#[test]
+fn whoever_ends_portent_while_it_writes_a_trace_can_have_it_later() {
+    if left_out("ends while a trace is written") {
+        return;
+    }
+    let (program, scratch) = (special("endless"), Scratch::new());
+    let text = "mkdir tmp; export TMPDIR=$PWD/tmp; $0 record -o a.portent -- $1 4000000 >out & recorder=$!; \
+        until grep -q counted out; do sleep 0.01; done; sleep 0.1; kill -TERM $recorder; wait $recorder; echo \"status $?\"; \
+        ls -A; $0 recover --list; $0 recover --discard";
+    let finished = script(&scratch, text, &[&program]);
+    let told = finished.told();
+    assert!(told.contains("status 130") && told.contains("the recording is kept"), "{}", finished.describe());
+    assert!(!told.contains(".portent-") && !told.contains("a.portent\n"), "nothing half: {}", finished.describe());
+    assert!(told.contains("endless") && told.contains("removed"), "{}", finished.describe());
+    assert_eq!(std::fs::read_dir(scratch.path("tmp")).unwrap().count(), 0, "{}", finished.describe());
+}

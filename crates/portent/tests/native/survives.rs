@@ -107,12 +107,23 @@ fn a_full_disk_under_the_trace_is_said() {
     let trace = disk.scratch.path("full.portent");
     let built = build(&Program::named("stress_table.c"), Builder::Portent).unwrap();
     let mut command = PORTENT.command();
+    // The recording is kept.
+    command.env("TMPDIR", scratch.directory());
     command.arg("record").arg("-o").arg(&trace).arg("--").arg(&built.binary).arg("300");
     let finished = run(&mut command, scratch.directory(), NOTHING, LIMIT);
     assert!(finished.out().contains("left 700"), "{}", finished.describe());
     assert!(!finished.exited_with(0), "there is no trace: that is no success\n{}", finished.describe());
     let said = finished.stderr.to_lowercase();
     assert!(said.contains("full.portent") && said.contains("space"), "{}", finished.describe());
+    let mut command = PORTENT.command();
+    command.env("TMPDIR", scratch.directory()).arg("recover");
+    let recovered = run(&mut command, scratch.directory(), NOTHING, LIMIT);
+    assert!(
+        recovered.exited_with(0) && recovered.out().starts_with("stress_table.recovered-1.portent"),
+        "{}",
+        recovered.describe()
+    );
+    valid(&scratch.path("stress_table.recovered-1.portent"));
     assert!(!said.contains("panicked"), "{}", finished.describe());
 }
 
