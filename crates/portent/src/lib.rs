@@ -87,6 +87,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Replay(_) => {
             Err(Failure::usage("programs can be replayed on Linux only", "replay there; traces can be examined here"))
         }
+        Command::Spec(args) => commands::spec::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
         Command::Cc(args) => commands::cc::run(Language::C, &args.arguments),

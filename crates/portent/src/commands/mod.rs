@@ -19,6 +19,7 @@ pub(crate) mod record;
 mod record_text;
 #[cfg(target_os = "linux")]
 pub(crate) mod replay;
+pub(crate) mod spec;
 pub(crate) mod stats;
 mod stats_text;
 #[cfg(target_os = "linux")]

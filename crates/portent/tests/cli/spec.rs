@@ -102,3 +102,24 @@ fn properties_need_a_file() {
     let said = landing(PERMIT).session("predict landing.std --kind property");
     assert!(said.contains("--kind property needs properties") && said.ends_with("--- exit 2\n"), "{said}");
 }
+
+#[test]
+fn monitors_are_drawn() {
+    let scratch = Scratch::with("small.spec", "property small: always x < 2\n");
+    let portent = |line: &str| {
+        let mut command = crate::PORTENT.command();
+        command.args(line.split(' '));
+        portent_testing::command::run(
+            &mut command,
+            scratch.directory(),
+            portent_testing::command::NOTHING,
+            portent_testing::command::LIMIT,
+        )
+    };
+    let told = portent("spec small.spec --dot small.dot --svg small.svg");
+    assert!(told.exited_with(0), "{}", told.describe());
+    assert!(scratch.read("small.dot").contains("0 -> 1 [label=\"x = 2\"]"), "{}", scratch.read("small.dot"));
+    assert!(scratch.read("small.svg").starts_with("<svg"));
+    assert_eq!(portent("spec small.spec").out(), "small: 2 states\n");
+    assert!(portent("spec missing.spec").exited_with(2));
+}
