@@ -44,7 +44,7 @@ fn write_data(json: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut rest = json;
     let escapes = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{7f}'..='\u{9f}');
     while let Some((at, c)) = rest.char_indices().find(|(_, c)| escapes(*c)) {
-        out.write_all(rest[..at].as_bytes())?;
+        out.write_all(&rest.as_bytes()[..at])?;
         write!(out, "\\u{:04x}", u32::from(c))?;
         rest = &rest[at + c.len_utf8()..];
     }
