@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use portent_predict::{BugKind, Control, Options, Prediction, PropertyOptions, check_properties};
-use portent_spec::{Bound, Diagnostic, PropertyFile, Scope, parse};
+use portent_spec::{Bound, Diagnostic, Picture, PropertyFile, Scope, parse};
 use portent_trace::{Trace, TraceError};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,6 +34,11 @@ impl Properties {
             return Err(Error::refused(format!("{name}: it contains no property"), help));
         }
         Ok(Properties { name, source, file })
+    }
+
+    /// The monitors of the properties, to be drawn.
+    pub fn pictures(&self) -> Result<Vec<Picture>, Error> {
+        Picture::all(&self.file).map_err(|wrong| refused(&wrong, &self.name, &self.source))
     }
 
     /// The properties, about the names of a trace and about variables that are `declared` somewhere.

@@ -31,6 +31,7 @@ mod lex;
 mod monitor;
 mod observed;
 mod parse;
+mod picture;
 
 pub use ast::{Property, PropertyFile};
 pub use bind::{Bound, InitialFrom, Scope, Watched};
@@ -40,3 +41,4 @@ pub use evaluate::{Assume, Ruling, evaluate, evaluate_changed};
 pub use monitor::{Judgement, Letter, Monitor};
 pub use observed::broken_by;
 pub use parse::parse;
+pub use picture::Picture;

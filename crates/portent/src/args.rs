@@ -219,6 +219,14 @@ pub(crate) enum Command {
          portent gen --threads 16 --events 1000000 --seed 7 -o big.portent"))]
     Gen(Box<GenArgs>),
 
+    /// Draw the monitors of properties: what they remember, and which events lead where.
+    ///
+    /// Without --dot and --svg it says how many states each has. Values are tried around the numbers that stand in the property.
+    #[command(after_long_help = examples_and_statuses(
+        "  portent spec landing.spec\n  portent spec landing.spec --dot - | dot -Tpdf > landing.pdf\n  \
+         portent spec landing.spec --svg landing.svg"))]
+    Spec(SpecArgs),
+
     /// Print a script that completes portent's commands and options in a shell.
     #[command(after_long_help = examples_and_statuses(
         "  portent completions bash > ~/.local/share/bash-completion/completions/portent\n  \
@@ -236,6 +244,19 @@ pub(crate) struct CompletionsArgs {
     /// The shell that runs the script.
     #[arg(value_name = "SHELL", value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SpecArgs {
+    /// The file of properties.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Draw the monitors for Graphviz, one graph for each property; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dot: Option<PathBuf>,
+    /// Draw the monitor as SVG; the file must have one property.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

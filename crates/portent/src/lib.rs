@@ -97,6 +97,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Recover(_) => {
             Err(Failure::usage("programs can be recorded on Linux only", "there is nothing to recover here"))
         }
+        Command::Spec(args) => commands::spec::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
         Command::Cc(args) => commands::cc::run(Language::C, &args.arguments),

@@ -114,8 +114,8 @@ fn busy(seed: u64) -> Trace {
         semaphore_events: 0.08,
         tokens: 4,
         token_events: 0.02,
-        values: if seed % 3 == 0 { 0.9 } else { 0.0 },
-        branches: if seed % 6 == 0 { 0.05 } else { 0.0 },
+        values: if seed.is_multiple_of(3) { 0.9 } else { 0.0 },
+        branches: if seed.is_multiple_of(6) { 0.05 } else { 0.0 },
         blocks: 40,
         ..Config::default()
     };

@@ -49,7 +49,7 @@ pub(super) fn draw(
     save(args.svg.as_deref(), || drawing.svg())
 }
 
-fn save(path: Option<&Path>, make: impl FnOnce() -> String) -> Result<(), Failure> {
+pub(super) fn save(path: Option<&Path>, make: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     if is_standard(path) {
         return Ok(print(&make())?);

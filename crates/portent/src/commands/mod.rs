@@ -21,6 +21,7 @@ mod record_text;
 pub(crate) mod recover;
 #[cfg(target_os = "linux")]
 pub(crate) mod replay;
+pub(crate) mod spec;
 pub(crate) mod stats;
 mod stats_text;
 #[cfg(target_os = "linux")]

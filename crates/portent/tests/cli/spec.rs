@@ -140,3 +140,24 @@ fn json_of_any_depth_is_refused() {
     let finished = scratch.run("predict x.std --baseline deep.json", b"");
     assert!(finished.code() == Some(2) && finished.stderr.contains("deep.json"), "{}", finished.describe());
 }
+
+#[test]
+fn monitors_are_drawn() {
+    let scratch = Scratch::with("small.spec", "property small: always x < 2\n");
+    let portent = |line: &str| {
+        let mut command = crate::PORTENT.command();
+        command.args(line.split(' '));
+        portent_testing::command::run(
+            &mut command,
+            scratch.directory(),
+            portent_testing::command::NOTHING,
+            portent_testing::command::LIMIT,
+        )
+    };
+    let told = portent("spec small.spec --dot small.dot --svg small.svg");
+    assert!(told.exited_with(0), "{}", told.describe());
+    assert!(scratch.read("small.dot").contains("0 -> 1 [label=\"x = 2\"]"), "{}", scratch.read("small.dot"));
+    assert!(scratch.read("small.svg").starts_with("<svg"));
+    assert_eq!(portent("spec small.spec").out(), "small: 2 states\n");
+    assert!(portent("spec missing.spec").exited_with(2));
+}

@@ -75,7 +75,7 @@ fn check(shape: &Shape, flags: &[&str], arguments: &[&str], options: &[String]) 
 /// Checks it with at most so many runs: after how many the bug was seen.
 fn first_failure(shape: &Shape, runs: u32) -> Result<Option<u64>, String> {
     // Time is no limit: a busy machine makes as many runs as a quiet one.
-    let options = ["--runs", &runs.to_string(), "--budget", "900"].map(str::to_owned);
+    let options = ["--runs", &runs.to_string(), "--budget", "280"].map(str::to_owned);
     let (checked, report) = check(shape, &[], shape.arguments, &options)?;
     let first = report["stats"]["first_failure"].as_u64();
     if checked.code() != Some(i32::from(first.is_some())) {

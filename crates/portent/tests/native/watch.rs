@@ -39,7 +39,7 @@ fn a_program_that_never_ends_is_stopped_by_what_it_does_and_its_race_can_be_repl
     assert!(!watched.stderr.contains("not above"), "{}", watched.describe());
     assert!(watched.stderr.contains("SIGTERM ended the program"), "{}", watched.describe());
     let id = told[0].split(' ').next().unwrap();
-    let replayed = portent(&scratch, &["replay", "run.portent", "--finding", id], &[]);
+    let replayed = portent(&scratch, &["replay", "run.portent", "--finding", id, "--timeout", "3"], &[]);
     assert!(replayed.exited_with(1), "{}", replayed.describe());
 }
 
