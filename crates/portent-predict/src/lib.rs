@@ -42,6 +42,7 @@ mod predict;
 mod prediction;
 mod properties;
 mod request;
+mod restored;
 mod spread;
 mod steps;
 pub mod stream;
