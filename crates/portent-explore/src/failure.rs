@@ -386,7 +386,10 @@ mod tests {
     #[test]
     fn a_run_that_ends_well_has_not_failed_nor_one_that_was_asked_to_end() {
         assert_eq!(harms(Outcome::ended(End::Status(0))), []);
-        assert_eq!(harms(Outcome::ended(End::Signal(15))), []);
+        // Who asked portent to end ended the program; anybody else's signal is a failure.
+        let asked = Outcome { asked_to_end: true, ..Outcome::ended(End::Signal(15)) };
+        assert_eq!(harms(asked), []);
+        assert_eq!(harms(Outcome::ended(End::Signal(15))), [Harm::Crash]);
         assert_eq!(harms(printing("terminate called without an active exception\n", End::Status(0))), []);
     }
 
