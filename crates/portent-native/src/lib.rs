@@ -22,6 +22,8 @@ pub mod build;
 #[cfg(target_os = "linux")]
 pub mod convert;
 #[cfg(target_os = "linux")]
+mod environment;
+#[cfg(target_os = "linux")]
 mod files;
 mod private;
 #[cfg(target_os = "linux")]
@@ -29,5 +31,7 @@ pub mod record;
 pub mod run;
 #[cfg(target_os = "linux")]
 pub mod symbols;
+#[cfg(target_os = "linux")]
+mod text;
 
 use portent_explore::Error;

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod as_reads;
 mod asking;
 mod board;
 mod bug;

@@ -16,7 +16,8 @@
 //! groups are not asked about again.
 
 use crate::answers::{finish, settle};
-use crate::causal_past::{AsReads, Prepared, Quick, Thorough};
+use crate::as_reads::AsReads;
+use crate::causal_past::{Prepared, Quick, Thorough};
 use crate::end_of_trace::EndOfTrace;
 use crate::examination::{Examination, Pass};
 use crate::facts::Facts;

@@ -1,23 +1,24 @@
 //! How a trace was recorded: everything that running the same program again needs, kept with the trace as an attachment.
 
-use super::{environment, trust};
+use super::trust;
 use crate::Error;
 use crate::convert::{Converted, Waiting};
+use crate::environment;
 use crate::run::examine;
 use crate::run::launch::Invocation;
 use crate::run::output::Streams;
 use crate::symbols::Module;
+use crate::text::{Text, from_hex, to_hex};
 use portent_explore::{End, Outcome, Run};
 use portent_runtime::log::message;
 use portent_runtime::plan::{Plan, policy};
 use portent_trace::TraceError;
 use portent_trace::format::{self, RECORDING};
 use serde::{Deserialize, Serialize};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::RawFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// How a trace was recorded.
@@ -77,19 +78,6 @@ pub struct Recording {
     pub cut: Option<String>,
 }
 
-/// A text that need not be UTF-8, as paths and arguments are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Text {
-    /// One that is.
-    Plain(String),
-    /// One that is not.
-    Hex {
-        /// Its bytes.
-        hex: String,
-    },
-}
-
 /// Who ran next, where nothing else decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheduling {
@@ -119,41 +107,6 @@ pub struct LoadedModule {
     pub end: u64,
     /// What tells one build of it from another, if the linker left such a thing.
     pub build_id: Option<String>,
-}
-
-impl From<&OsStr> for Text {
-    fn from(text: &OsStr) -> Self {
-        match text.to_str() {
-            Some(text) => Text::Plain(text.to_owned()),
-            None => Text::Hex { hex: to_hex(text.as_bytes()) },
-        }
-    }
-}
-
-impl Text {
-    /// The text as the system takes it. Damaged hexadecimal digits are left out.
-    pub fn to_os(&self) -> OsString {
-        match self {
-            Text::Plain(text) => text.into(),
-            Text::Hex { hex } => OsString::from_vec(from_hex(hex).unwrap_or_default()),
-        }
-    }
-}
-
-/// What of a program's environment is written anywhere.
-pub(crate) fn written_environment(of: &Invocation) -> Vec<(Text, Text)> {
-    environment::written(&of.environment, of.bare).0
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digit = |at: &u8| char::from(*at).to_digit(16);
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let bytes: Option<Vec<u8>> = pairs.iter().map(|[a, b]| Some((digit(a)? * 16 + digit(b)?) as u8)).collect();
-    bytes.filter(|_| rest.is_empty())
 }
 
 /// What scheduling policies are called.
@@ -309,22 +262,5 @@ impl LoadedModule {
     fn of(module: &Module) -> LoadedModule {
         let &Module { bias, start, end, ref path } = module;
         LoadedModule { path: path.clone(), bias, start, end, build_id: examine::build_id(Path::new(path)) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_of_any_bytes_come_back() {
-        for bytes in [&b"plain"[..], b"\xff\x00not utf-8", b""] {
-            let text = Text::from(OsStr::from_bytes(bytes));
-            let json = serde_json::to_string(&text).unwrap();
-            let back: Text = serde_json::from_str(&json).unwrap();
-            assert_eq!(back.to_os().as_bytes(), bytes);
-        }
-        assert_eq!(from_hex("0g"), None);
-        assert_eq!(from_hex("012"), None);
     }
 }

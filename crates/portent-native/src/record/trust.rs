@@ -6,8 +6,9 @@
 //! was changed, is not vouched for. Where there is no place for a key, no trace is.
 
 use super::digest::{keyed, same};
-use super::recording::{Recording, Text};
+use super::recording::Recording;
 use crate::private;
+use crate::text::{Text, from_hex};
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -38,7 +39,7 @@ pub(super) fn seal(recording: &Recording) -> Option<String> {
 /// Whether a recording was made here, by this user.
 pub(super) fn is_ours(recording: &Recording) -> bool {
     let Some(key) = key() else { return false };
-    let given = recording.seal.as_deref().and_then(super::recording::from_hex).and_then(|seal| seal.try_into().ok());
+    let given = recording.seal.as_deref().and_then(from_hex).and_then(|seal| seal.try_into().ok());
     given.is_some_and(|given: [u8; 32]| same(&given, &keyed(key, &what_is_started(recording))))
 }
 

@@ -6,10 +6,9 @@
 use super::family;
 use super::launch::Invocation;
 use super::log_file::{LogFile, new_file};
-use crate::Error;
-use crate::private;
-use crate::record::{Text, run_of};
-use portent_explore::Run;
+use crate::text::Text;
+use crate::{environment, private};
+use portent_trace::TraceError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,7 +61,7 @@ pub fn own(directory: &Path, wanted: Option<&Invocation>) -> io::Result<()> {
         program: text(of.program.as_os_str()),
         arguments: of.arguments.iter().map(|word| text(word)).collect(),
         directory: text(of.directory.as_os_str()),
-        environment: crate::record::written_environment(of),
+        environment: environment::written(&of.environment, of.bare).0,
         input: of.input.as_deref().map(|path| text(path.as_os_str())),
     });
     let process = std::process::id();
@@ -154,10 +153,9 @@ fn stale_in(place: &Path) -> Vec<Stale> {
 }
 
 impl Stale {
-    /// What was recorded, as a run.
-    pub fn run(&self) -> Result<Run, Error> {
-        let log = LogFile::open(&self.directory.join("log"))?;
-        run_of(&log, &self.invocation)
+    /// What was recorded.
+    pub fn log(&self) -> Result<LogFile, TraceError> {
+        LogFile::open(&self.directory.join("log"))
     }
 
     /// Removes it.

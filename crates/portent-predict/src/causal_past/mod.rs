@@ -17,7 +17,6 @@
 //! where a read may take its value from anywhere (what `sync` refutes is refuted there, what `reads` shows is tried); and
 //! schedules for final values and lost wake-ups, which take the end of the trace (`end_of_trace`) and are only refuted here.
 
-mod as_reads;
 mod audit;
 mod changes;
 mod clocks;
@@ -25,13 +24,13 @@ mod pass;
 mod past;
 mod question;
 
-pub(crate) use as_reads::AsReads;
-pub(crate) use pass::{PATIENCE, Prepared, Quick, Thorough};
+pub(crate) use audit::Audit;
+pub(crate) use pass::{Engines, PATIENCE, Prepared, Quick, Thorough, found_by};
 pub(crate) use past::{Cut, Past};
 
 use crate::facts::Facts;
 use crate::undecided::Limit;
-use audit::{Audit, Audited};
+use audit::Audited;
 use clocks::Clocks;
 use portent_order::engine::{Effort, Engine, Relaxed, Slice, Tiers, View};
 use portent_order::{Goal, Model, Naps, Posts, Schedule, Verdict, Writer};

@@ -53,7 +53,7 @@ impl<'a, 't> Engines<'a, 't> {
     }
 
     /// In `values`: those of `reads`.
-    pub(super) fn showing(&self) -> Option<&Causal<'a, 't>> {
+    pub(crate) fn showing(&self) -> Option<&Causal<'a, 't>> {
         self.showing.as_ref()
     }
 
@@ -130,7 +130,7 @@ impl<'a, 't> Engines<'a, 't> {
 }
 
 /// What the engines of `reads` show of lists of instances, the first of each.
-pub(super) fn found_by(
+pub(crate) fn found_by(
     examination: &mut Examination<'_, '_>,
     engines: &Engines<'_, '_>,
     lists: &[Vec<Goal>],

@@ -5,6 +5,7 @@ use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::figures::{count, counted};
 use crate::{reports, terminal};
+use portent_native::record::run_of;
 use portent_native::run::owner::{self, Stale};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ pub(crate) fn tell() {
 }
 
 fn recovered(one: &Stale) -> Result<(PathBuf, u64), Failure> {
-    let run = one.run()?;
+    let run = run_of(&one.log()?, &one.invocation)?;
     let path = place(&one.invocation.program);
     run.save(&path)?;
     Ok((path, run.events.len() as u64))

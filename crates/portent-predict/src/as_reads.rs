@@ -5,10 +5,9 @@
 //! even listed. So what is still open is gone through once more: the best instance of each group by the clocks of
 //! `reads`, then every one that those let through.
 
-use super::pass::{Engines, Prepared, found_by};
-use super::{Ask, Audit, Depth};
 use crate::board::Candidate;
 use crate::bug::BugKind;
+use crate::causal_past::{Ask, Audit, Depth, Engines, Prepared, found_by};
 use crate::examination::{Examination, Pass};
 use crate::stream::best_of;
 use portent_order::{Goal, Model};

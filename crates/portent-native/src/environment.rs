@@ -5,7 +5,7 @@
 //! lengths are written: a replay gives the program a value of the same length, its own one if it has one, because the places of
 //! everything on the stack depend on it. docs/src/reference/environment.md lists it.
 
-use super::recording::Text;
+use crate::text::Text;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
@@ -82,10 +82,10 @@ const BARE: [&str; 16] = [
 ];
 
 /// An environment as a trace has it: what is written, and of the rest names and lengths.
-pub(super) type Written = (Vec<(Text, Text)>, Vec<(Text, u64)>);
+pub(crate) type Written = (Vec<(Text, Text)>, Vec<(Text, u64)>);
 
 /// What is written of an environment; with `bare`, hardly anything.
-pub(super) fn written(environment: &[(OsString, OsString)], bare: bool) -> Written {
+pub(crate) fn written(environment: &[(OsString, OsString)], bare: bool) -> Written {
     let (kept, withheld): (Vec<_>, Vec<_>) =
         environment.iter().partition(|(name, value)| if bare { is_bare(name) } else { !is_private(name, value) });
     let text = |text: &OsString| Text::from(text.as_os_str());
@@ -122,7 +122,7 @@ fn has_password(value: &[u8]) -> bool {
 const LONGEST: u64 = 1 << 17;
 
 /// The environment of a replay: what was written, and in place of the rest something of the same length.
-pub(super) fn restored(environment: &[(Text, Text)], withheld: &[(Text, u64)]) -> Vec<(OsString, OsString)> {
+pub(crate) fn restored(environment: &[(Text, Text)], withheld: &[(Text, u64)]) -> Vec<(OsString, OsString)> {
     let mut all: Vec<_> = environment.iter().map(|(name, value)| (name.to_os(), value.to_os())).collect();
     for (name, length) in withheld {
         let name = name.to_os();
@@ -142,7 +142,7 @@ fn own(name: &OsStr, length: u64) -> Option<OsString> {
 }
 
 /// The variables that have something else in place of their values.
-pub(super) fn missing(withheld: &[(Text, u64)]) -> Vec<String> {
+pub(crate) fn missing(withheld: &[(Text, u64)]) -> Vec<String> {
     let gone = withheld.iter().filter(|(name, length)| own(&name.to_os(), *length).is_none());
     gone.map(|(name, _)| name.to_os().to_string_lossy().into_owned()).collect()
 }
