@@ -293,7 +293,8 @@ fn when_the_check_is_killed_its_server_goes_too() {
         return;
     }
     let luck = BadLuck::new();
-    let mut child = luck.command(&["--timeout", "30"], "never-ends").spawn().unwrap();
+    let mut check = luck.command(&["--timeout", "30"], "never-ends");
+    let mut child = check.current_dir(luck.scratch.directory()).spawn().unwrap();
     let temporary = luck.scratch.path("temporary");
     let there = || processes_with(temporary.as_os_str().as_bytes());
     // The check, its server and the run that never ends.
