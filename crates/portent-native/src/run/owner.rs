@@ -10,7 +10,6 @@ use crate::text::Text;
 use crate::{environment, private};
 use portent_trace::TraceError;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -119,8 +118,7 @@ impl Wanted {
 
 /// The recordings of this user whose recorders are gone, the oldest first. What else they have left is removed.
 pub fn stale() -> Vec<Stale> {
-    let places = BTreeSet::from([std::env::temp_dir(), PathBuf::from("/tmp")]);
-    let mut found: Vec<Stale> = places.iter().flat_map(|place| stale_in(place)).collect();
+    let mut found = stale_in(&std::env::temp_dir());
     found.sort_by_key(|one| std::cmp::Reverse(one.age));
     found
 }
