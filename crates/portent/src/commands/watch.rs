@@ -142,7 +142,7 @@ fn tell_lag(watched: &Watched, finished: &Finished<'_>) {
     if all.unrecorded > 0 {
         text.push_str(&format!(", {} not recorded", counted(all.unrecorded.into(), "event")));
     }
-    terminal::message("watched", &(text + "; now the whole run is"));
+    terminal::message("watched", &(text + "; now the whole run is examined"));
     if let (segments @ 1.., Some(why)) = &watched.refused {
         let text = format!("{} could not be examined while the program ran: {why}", counted(*segments, "segment"));
         terminal::message("note", &text);
